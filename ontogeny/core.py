@@ -1,0 +1,210 @@
+"""The nouns of the laboratory.
+
+An experiment is a pytree. Its leaves (floats) are the numbers one may sweep; ints, strings and
+booleans are static. Two experiments with the same tree structure are therefore the same program,
+and run as one. Everything here is written for one sequence, one seed, one setting.
+"""
+
+import dataclasses
+from abc import abstractmethod
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from .fields import Component, Invalid, Split, choice, count, did_you_mean, number, static
+
+# pytrees of arrays, whatever a task, a model or a stage likes
+World: TypeAlias = Any
+Params: TypeAlias = Any
+Memory: TypeAlias = Any
+
+
+class Batch(NamedTuple):
+    """Rows of a split: what goes in, where it is read, what should come out, how much it counts."""
+
+    inputs: Int[Array, "row length"]
+    at: Int[Array, "row read"]
+    targets: Int[Array, "row read"]
+    weights: Float[Array, "row read"]
+
+
+class Trace(NamedTuple):
+    """What a model computed on one sequence. `jit` drops whatever nobody reads."""
+
+    outputs: Float[Array, "read vocab"]
+    residual: Float[Array, "layer read width"]
+    attention: tuple[Float[Array, "head query length"], ...] = ()
+
+
+class Task(Component):
+    """A distribution over sequences, parts of which are held out."""
+
+    splits: eqx.AbstractClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def vocab(self) -> int:
+        """How many tokens there are."""
+
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """How long the longest sequence is."""
+
+    @abstractmethod
+    def world(self, key: Key[Array, ""]) -> World:
+        """Draws what stays true during a run: the facts, the alphabets, the trigger tokens."""
+
+    @abstractmethod
+    def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
+        """Draws rows of one split. A finite split is returned whole and ignores the key."""
+
+    def loss(self, outputs: Float[Array, "row read vocab"], batch: Batch) -> Float[Array, ""]:
+        """What training makes small: by default the weighted mean of the cross-entropy."""
+        losses = optax.softmax_cross_entropy_with_integer_labels(outputs, batch.targets)
+        return jnp.sum(losses * batch.weights) / jnp.sum(batch.weights)
+
+    def right(
+        self, outputs: Float[Array, "row read vocab"], batch: Batch
+    ) -> Bool[Array, "row read"]:
+        """Which answers are right: by default those whose target has the top output."""
+        return jnp.argmax(outputs, axis=-1) == batch.targets
+
+
+class Model(Component):
+    """A parametrised function of one sequence, f(θ, x), read at the positions `at`."""
+
+    @abstractmethod
+    def init(self, task: Task, key: Key[Array, ""]) -> Params:
+        """Draws parameters that fit the task, or says which field does not."""
+
+    @abstractmethod
+    def __call__(
+        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        """Runs one sequence."""
+
+
+class Moment(NamedTuple):
+    """Everything there is to see at one instant of one run."""
+
+    task: Task
+    world: World
+    model: Model
+    params: Params
+    key: Key[Array, ""]
+
+    def batch(self, split: str) -> Batch:
+        """Rows of a split of the task."""
+        return self.task.sample(self.world, split, self.key)
+
+    def trace(self, batch: Batch) -> Trace:
+        """What the model computes on every row."""
+        return jax.vmap(self.model, (None, 0, 0))(self.params, batch.inputs, batch.at)
+
+    def loss(self, batch: Batch) -> Float[Array, ""]:
+        """What the task makes of the model's outputs."""
+        return self.task.loss(self.trace(batch).outputs, batch)
+
+    def with_params(self, params: Params) -> Self:
+        """The same instant, had the parameters been others."""
+        return self._replace(params=params)
+
+
+class Until(Component):
+    """A stage ends for a run at the first look where a probe has passed a level."""
+
+    probe: str = static()
+    level: float = number()
+    side: str = choice("below", "above")
+
+    def passed(self, value: float) -> bool:
+        """Whether this value ends the stage."""
+        return value < self.level if self.side == "below" else value > self.level
+
+
+class Stage(Component):
+    """A rule that moves the parameters, applied `steps` times. A regime is a tuple of stages."""
+
+    steps: eqx.AbstractVar[int]
+    until: eqx.AbstractVar[Until | None]
+
+    @abstractmethod
+    def init(self, now: Moment) -> Memory:
+        """What the rule remembers from one step to the next, at the stage's start."""
+
+    @abstractmethod
+    def step(self, now: Moment, memory: Memory) -> tuple[Params, Memory]:
+        """One application of the rule."""
+
+    def advance(
+        self, now: Moment, memory: Memory, start: Int[Array, ""], steps: int
+    ) -> tuple[Params, Memory]:
+        """Several steps from `start` on; a stage that knows a cheaper way overrides this."""
+
+        def one(carry: tuple[Params, Memory], step: Int[Array, ""]) -> tuple[Any, None]:
+            params, memory = carry
+            moment = now._replace(params=params, key=jr.fold_in(now.key, step))
+            return self.step(moment, memory), None
+
+        moved, _ = jax.lax.scan(one, (now.params, memory), start + jnp.arange(steps))
+        return moved
+
+
+class Probe(Component):
+    """A question one may ask of a moment."""
+
+    @abstractmethod
+    def __call__(self, now: Moment) -> Float[Array, "..."]:
+        """The answer, of any fixed shape."""
+
+
+class Experiment(Component):
+    """Train this model on this task in this way, and keep asking these questions."""
+
+    task: Task
+    model: Model
+    regime: tuple[Stage, ...]
+    probes: dict[str, Probe]
+    looks: int = count(20)
+
+    def __check_init__(self) -> None:
+        for place, stage in enumerate(self.regime):
+            if stage.steps % self.looks_of(stage):
+                raise Invalid(
+                    f"regime.{place}.steps={stage.steps} is not divisible by looks={self.looks}"
+                )
+            if stage.until and stage.until.probe not in self.probes:
+                hint = did_you_mean(stage.until.probe, self.probes)
+                raise Invalid(f"regime.{place}.until: no probe {stage.until.probe!r}: {hint}")
+        for part in (*self.regime, *self.probes.values()):
+            for field in dataclasses.fields(part):
+                wanted = getattr(part, field.name)
+                rule = field.metadata.get("rule")
+                if isinstance(rule, Split) and wanted not in self.task.splits:
+                    raise Invalid(
+                        f"{type(part).__name__}.{field.name}: {type(self.task).__name__} has no "
+                        f"split {wanted!r}: {did_you_mean(wanted, list(self.task.splits))}"
+                    )
+        for path, leaf in jax.tree.leaves_with_path(self):
+            if not isinstance(leaf, float):
+                name = jax.tree_util.keystr(path)
+                raise Invalid(f"Experiment{name} is a {type(leaf).__name__}: leaves are floats")
+
+    def looks_of(self, stage: Stage) -> int:
+        """How often a stage is looked at; one that takes a single step (a solver) once."""
+        return 1 if stage.steps == 1 else self.looks
+
+    @property
+    def clock(self) -> list[int]:
+        """The number of steps taken at each look, the first before any."""
+        ticks = [0]
+        for stage in self.regime:
+            looks = self.looks_of(stage)
+            ticks += [ticks[-1] + stage.steps // looks * (look + 1) for look in range(looks)]
+        return ticks

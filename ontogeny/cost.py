@@ -1,0 +1,73 @@
+"""What an experiment costs, counted on its program without running it."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.extend
+import jax.numpy as jnp
+import numpy as np
+
+from . import lane
+from .core import Experiment
+
+
+class Cost(NamedTuple):
+    """Floating-point operations of matrix products per stage and per look of it, and bytes."""
+
+    stages: tuple[float, ...]
+    looks: tuple[float, ...]
+    memory: float
+
+
+def cost(experiment: Experiment) -> Cost:
+    """Counts one lane. The bytes are those of everything a step makes, as if nothing was reused."""
+    seed = jnp.zeros((), jnp.int32)
+    state, _ = jax.eval_shape(lane.begin, experiment, seed)
+    stages, looks, memory = [], [], 0.0
+    for place, stage in enumerate(experiment.regime):
+        each = experiment.looks_of(stage)
+
+        def steps(state: lane.State, place: int = place, steps: int = stage.steps // each) -> Any:
+            state = lane.enter(experiment, seed, state, place)
+            return lane.advance(experiment, seed, state, seed, jnp.bool_(True), place, steps)
+
+        program = jax.make_jaxpr(steps)(state).jaxpr
+        looks.append(flops(program))
+        stages.append(each * looks[-1])
+        memory = max(memory, _bytes(program))
+    return Cost(tuple(stages), tuple(looks), max(memory, 1.0))
+
+
+def flops(program: Any) -> float:
+    """Operations in the matrix products of a program: two per multiply-and-add."""
+    total = 0.0
+    for equation in program.eqns:
+        if equation.primitive.name == "dot_general":
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            left = equation.invars[0].aval.shape
+            out = np.prod(equation.outvars[0].aval.shape, dtype=float)
+            total += 2 * out * np.prod([left[axis] for axis in contracted], dtype=float)
+        times = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
+        total += times * sum(flops(inner) for inner in _inner(equation))
+    return float(total)
+
+
+def _bytes(program: Any) -> float:
+    own = sum(
+        np.prod(variable.aval.shape, dtype=float) * variable.aval.dtype.itemsize
+        for equation in program.eqns
+        for variable in equation.outvars
+        if hasattr(variable.aval, "dtype")
+    )
+    return float(own + sum(_bytes(inner) for e in program.eqns for inner in _inner(e)))
+
+
+def _inner(equation: Any) -> list[Any]:
+    found = []
+    for value in equation.params.values():
+        for part in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(part, jax.extend.core.ClosedJaxpr):
+                found.append(part.jaxpr)
+            elif isinstance(part, jax.extend.core.Jaxpr):
+                found.append(part)
+    return found

@@ -1,0 +1,110 @@
+"""From experiments to runs: what is missing is grouped by structure, cut into units and run."""
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import jax
+import numpy as np
+
+from .core import Experiment
+from .cost import Cost, cost
+from .evidence import Run
+from .fields import Invalid
+from .perform import Lane, Unit
+from .store import Record, Store
+from .workers import Progress, here, processes
+
+
+def execute(
+    experiments: Mapping[str, Experiment],
+    seeds: int = 3,
+    *,
+    workers: int = 0,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Run]:
+    """Runs every experiment for seeds 0, 1, …; what the store has is not run again.
+
+    With `workers=0` all happens in this process; otherwise in that many processes, one to a core.
+    """
+    if seeds < 1:
+        raise Invalid(f"seeds must be at least 1, not {seeds}")
+    lanes = {
+        name: [Lane(name, experiment, seed) for seed in range(seeds)]
+        for name, experiment in experiments.items()
+    }
+    unique = {lane.name: lane for row in lanes.values() for lane in row}
+    done = {name: r for name in unique if store and (r := store.load(name))}
+    missing = [lane for name, lane in unique.items() if name not in done]
+    if missing:
+        units = plan(missing, max(workers, 1), store)
+        pool = processes(workers) if workers else here()
+        with closing(pool(units, store, progress or Progress())) as finished:
+            for unit, records in finished:
+                done |= {lane.name: r for lane, r in zip(unit.lanes, records, strict=True)}
+    return {name: _gather(name, row, done) for name, row in lanes.items()}
+
+
+def recall(
+    experiments: Mapping[str, Experiment], seeds: int, store: Store
+) -> dict[str, Run] | None:
+    """The runs of a store; None if any of them is not there."""
+    found = {}
+    for name, experiment in experiments.items():
+        lanes = [Lane(name, experiment, seed) for seed in range(seeds)]
+        done = {lane.name: record for lane in lanes if (record := store.load(lane.name))}
+        if len(done) < len(lanes):
+            return None
+        found[name] = _gather(name, lanes, done)
+    return found
+
+
+def plan(lanes: Sequence[Lane], workers: int, store: Store | None = None) -> list[Unit]:
+    """Groups lanes by structure and position and cuts the groups; the costliest unit first."""
+    groups: dict[Any, list[Lane]] = defaultdict(list)
+    for lane in lanes:
+        checkpoint = store.checkpoint(lane.name) if store else None
+        position = checkpoint.position if checkpoint else (0, 0)
+        groups[jax.tree.structure(lane.experiment), position].append(lane)
+    costs = {key: cost(row[0].experiment) for key, row in groups.items()}
+    whole = sum(_left(costs[key], key[1]) * len(row) for key, row in groups.items())
+    units = []
+    for key, row in groups.items():
+        each = _left(costs[key], key[1])
+        # cut only as much as it takes to share the work: each piece compiles its program anew
+        pieces = min(len(row), math.ceil(workers * each * len(row) / whole)) if whole else 1
+        pieces = max(pieces, math.ceil(len(row) * costs[key].memory / _memory(workers)))
+        for piece in np.array_split(np.arange(len(row)), min(pieces, len(row))):
+            members = tuple(row[place] for place in piece)
+            units.append(Unit(members, key[1], each * len(members)))
+    return sorted(units, key=lambda unit: -unit.cost)
+
+
+def _left(price: Cost, position: tuple[int, int]) -> float:
+    stage, look = position
+    return sum(price.stages[stage:]) - look * price.looks[stage] if stage < len(price.stages) else 0
+
+
+def _memory(workers: int) -> float:
+    """How many bytes one worker may use: half of what the machine has, shared out."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        total = 8 * 2**30
+    return total / 2 / workers
+
+
+def _gather(name: str, lanes: Sequence[Lane], done: Mapping[str, Record]) -> Run:
+    records = [done[lane.name] for lane in lanes]
+    return Run(
+        name=name,
+        steps=np.array(lanes[0].experiment.clock),
+        answers={k: np.stack([r.answers[k] for r in records]) for k in records[0].answers},
+        seeds=tuple(lane.seed for lane in lanes),
+        trouble=tuple(r.trouble for r in records if r.trouble),
+        seconds=sum(r.environment["seconds"] for r in records),
+    )

@@ -1,0 +1,185 @@
+"""Numbers per seed, and the answers they give.
+
+Student's interval over seeds decides. Comparisons between settings are paired by seed, equality is
+an equivalence test, a single seed decides nothing, and a number that is not finite decides nothing.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from .fields import Invalid, did_you_mean
+
+CONFIDENCE = 0.95
+
+
+class Outcome(StrEnum):
+    """What the evidence says of a claim."""
+
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"
+    UNDECIDED = "undecided"
+    UNTESTED = "untested"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One sentence about our numbers, weighed, with the paper's number beside it."""
+
+    text: str
+    outcome: Outcome
+    ours: float
+    low: float
+    high: float
+    paper: float | None
+    n: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One number (or array) per seed; index it to reach into the array."""
+
+    what: str
+    values: Float[np.ndarray, "seed ..."]
+    trouble: tuple[str, ...] = ()
+
+    def __getitem__(self, place: Any) -> "Measurement":
+        places = place if isinstance(place, tuple) else (place,)
+        label = ", ".join(map(str, places))
+        return Measurement(
+            f"{self.what}[{label}]", self.values[(slice(None), *places)], self.trouble
+        )
+
+    def __len__(self) -> int:
+        return int(self.values.shape[1])
+
+    def magnitude(self) -> "Measurement":
+        """The mean size of the array's entries, whatever their sign."""
+        axes = tuple(range(1, self.values.ndim))
+        return Measurement(
+            f"mean size of {self.what}", np.abs(self.values).mean(axis=axes), self.trouble
+        )
+
+    def above(self, bound: float, *, paper: float | None = None) -> Evidence:
+        """Is it above the bound?"""
+        return self._decide(self.values - bound, f"{self.what} is above {bound:g}", paper)
+
+    def below(self, bound: float, *, paper: float | None = None) -> Evidence:
+        """Is it below the bound?"""
+        return self._decide(bound - self.values, f"{self.what} is below {bound:g}", paper)
+
+    def exceeds(
+        self, other: "Measurement", *, by: float = 0.0, paper: float | None = None
+    ) -> Evidence:
+        """Is it larger than the other, seed by seed, by more than this?"""
+        gap = Measurement(self.what, self.values - other.values, self.trouble + other.trouble)
+        text = f"{self.what} exceeds {other.what}" + (f" by {by:g}" if by else "")
+        return gap._decide(gap.values - by, text, paper)
+
+    def near(self, value: float, *, within: float, paper: float | None = None) -> Evidence:
+        """Is it equal to the value, up to a tolerance? Only an interval inside decides yes."""
+        low, high = interval(self.values)
+        if low > value - within and high < value + within:
+            outcome = Outcome.SUPPORTED
+        elif low > value + within or high < value - within:
+            outcome = Outcome.CONTRADICTED
+        else:
+            outcome = Outcome.UNDECIDED
+        return self._evidence(f"{self.what} is {value:g} ± {within:g}", outcome, paper)
+
+    def _decide(self, margin: np.ndarray, text: str, paper: float | None) -> Evidence:
+        low, high = interval(margin)
+        outcome = (
+            Outcome.SUPPORTED
+            if low > 0
+            else Outcome.CONTRADICTED
+            if high < 0
+            else Outcome.UNDECIDED
+        )
+        return self._evidence(text, outcome, paper)
+
+    def _evidence(self, text: str, outcome: Outcome, paper: float | None) -> Evidence:
+        if self.values.ndim != 1:
+            raise Invalid(f"{self.what} has shape {self.values.shape[1:]} per seed: index it first")
+        n = len(self.values)
+        low, high = interval(self.values)
+        note = ""
+        if not np.isfinite(self.values).all():
+            outcome, note = Outcome.UNDECIDED, "; ".join(self.trouble) or "not a number in a seed"
+        elif n < 2:
+            outcome, note = Outcome.UNDECIDED, "one seed decides nothing"
+        elif np.ptp(self.values) == 0:
+            note = f"identical in all {n} seeds"
+        return Evidence(text, outcome, float(np.mean(self.values)), low, high, paper, n, note)
+
+
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """Student's interval for the mean over seeds: honest about how few there are."""
+    n, mean = len(values), float(np.mean(values))
+    if n < 2 or not np.isfinite(values).all():
+        return float("nan"), float("nan")
+    half = _quantile(n - 1) * float(np.std(values, ddof=1)) / n**0.5
+    return mean - half, mean + half
+
+
+@cache
+def _quantile(freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the probes answered: one curve per probe and seed."""
+
+    name: str
+    steps: Int[np.ndarray, " look"]
+    answers: dict[str, Float[np.ndarray, "seed look ..."]]
+    seeds: tuple[int, ...]
+    trouble: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def curve(self, probe: str) -> Float[np.ndarray, "seed look ..."]:
+        """A probe's answers over training, seed by seed."""
+        if probe not in self.answers:
+            hint = did_you_mean(probe, self.answers)
+            raise Invalid(f"{self.name or 'this run'} has no probe {probe!r}: {hint}")
+        return self.answers[probe]
+
+    def final(self, probe: str) -> Measurement:
+        """A probe's answer at the end."""
+        return self._measure(f"final {probe}", self.curve(probe)[:, -1])
+
+    def initial(self, probe: str) -> Measurement:
+        """A probe's answer before training."""
+        return self._measure(f"initial {probe}", self.curve(probe)[:, 0])
+
+    def peak(self, probe: str) -> Measurement:
+        """The largest answer on the way."""
+        return self._measure(f"peak {probe}", self.curve(probe).max(axis=1))
+
+    def at(self, probe: str, step: int) -> Measurement:
+        """A probe's answer at the last look up to a step."""
+        place = int(np.searchsorted(self.steps, step, side="right")) - 1
+        return self._measure(f"{probe} at step {self.steps[place]}", self.curve(probe)[:, place])
+
+    def first_step_above(self, probe: str, level: float) -> Measurement:
+        """The first look at which a probe has passed a level; not a number if it never does."""
+        passed = self.curve(probe) > level
+        steps = np.where(passed.any(axis=1), self.steps[passed.argmax(axis=1)], np.nan)
+        never = tuple(
+            f"seed {seed} never has {probe} above {level:g}"
+            for seed, step in zip(self.seeds, steps, strict=True)
+            if np.isnan(step)
+        )
+        measured = self._measure(f"first step with {probe} above {level:g}", steps)
+        return Measurement(measured.what, measured.values, measured.trouble + never)
+
+    def _measure(self, what: str, values: np.ndarray) -> Measurement:
+        return Measurement(f"{self.name}: {what}" if self.name else what, values, self.trouble)

@@ -1,0 +1,69 @@
+"""One lane: one experiment, one seed, as pure functions. `engine` lifts and compiles them."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from .core import Experiment, Memory, Moment, Params, World
+
+Answers = dict[str, Float[Array, "..."]]
+
+
+class State(NamedTuple):
+    """What a run carries from look to look."""
+
+    world: World
+    params: Params
+    memory: Memory
+
+
+def begin(experiment: Experiment, seed: Int[Array, ""]) -> tuple[State, Answers]:
+    """Draws the world and the parameters, and looks once before any training."""
+    world = experiment.task.world(_key(seed, "world"))
+    params = experiment.model.init(experiment.task, _key(seed, "params"))
+    state = State(world, params, ())
+    return state, look(experiment, seed, state, jnp.zeros((), jnp.int32))
+
+
+def enter(experiment: Experiment, seed: Int[Array, ""], state: State, stage: int) -> State:
+    """Gives a stage its memory."""
+    now = _moment(experiment, state, _key(seed, "stage", stage))
+    return state._replace(memory=experiment.regime[stage].init(now))
+
+
+def advance(
+    experiment: Experiment,
+    seed: Int[Array, ""],
+    state: State,
+    start: Int[Array, ""],
+    active: Bool[Array, ""],
+    stage: int,
+    steps: int,
+) -> tuple[State, Answers]:
+    """Takes `steps` steps of a stage from `start` on, then looks. An ended stage stands still."""
+    now = _moment(experiment, state, _key(seed, "stage", stage))
+    moved = experiment.regime[stage].advance(now, state.memory, start, steps)
+    moved = jax.tree.map(lambda new, old: jnp.where(active, new, old), moved, state[1:])
+    state = State(state.world, *moved)
+    return state, look(experiment, seed, state, start + steps)
+
+
+def look(
+    experiment: Experiment, seed: Int[Array, ""], state: State, step: Int[Array, ""]
+) -> Answers:
+    """Asks every probe."""
+    now = _moment(experiment, state, jr.fold_in(_key(seed, "look"), step))
+    return {name: probe(now) for name, probe in experiment.probes.items()}
+
+
+def _moment(experiment: Experiment, state: State, key: Key[Array, ""]) -> Moment:
+    return Moment(experiment.task, state.world, experiment.model, state.params, key)
+
+
+def _key(seed: Int[Array, ""], purpose: str, number: int = 0) -> Key[Array, ""]:
+    """Every use of chance has a key of its own, so that none depends on how many there are."""
+    purposes = ("world", "params", "look", "stage")
+    return jr.fold_in(jr.fold_in(jr.key(seed), purposes.index(purpose)), number)

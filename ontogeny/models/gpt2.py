@@ -1,0 +1,141 @@
+"""GPT-2-style transformers: pre-norm, GELU, learned positions, tied head."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from ..core import Model, Task, Trace
+from ..fields import Invalid, count, number
+from .initial import gaussians
+
+
+class Norm(NamedTuple):
+    """LayerNorm's scale and shift."""
+
+    scale: Float[Array, "*depth width"]
+    shift: Float[Array, "*depth width"]
+
+
+class Linear(NamedTuple):
+    """An affine map."""
+
+    weight: Float[Array, "*depth into out"]
+    bias: Float[Array, "*depth out"]
+
+
+class Block(NamedTuple):
+    """One layer; or all layers, stacked."""
+
+    attention_norm: Norm
+    query: Linear
+    key_value: Linear
+    mix: Linear
+    mlp_norm: Norm
+    widen: Linear
+    narrow: Linear
+
+
+class Params(NamedTuple):
+    """Embeddings (also the head), positions, blocks stacked by layer, the last norm."""
+
+    tokens: Float[Array, "vocab width"]
+    positions: Float[Array, "length width"]
+    blocks: Block
+    norm: Norm
+
+
+class GPT2(Model):
+    """`depth` blocks of `heads` heads; the last block works only at the positions read."""
+
+    width: int = count(128)
+    depth: int = count(4)
+    heads: int = count(4)
+    scale: float = number(0.02, least=0)  # standard deviation of initial weights
+
+    def __check_init__(self) -> None:
+        if self.width % self.heads:
+            raise Invalid(f"GPT2.width={self.width} is not divisible by heads={self.heads}")
+
+    def init(self, task: Task, key: Key[Array, ""]) -> Params:
+        width, depth = self.width, self.depth
+        tokens, positions, query, key_value, mix, widen, narrow = gaussians(
+            key,
+            (task.vocab, width),
+            (task.length, width),
+            (depth, width, width),
+            (depth, width, 2 * width),
+            (depth, width, width),
+            (depth, width, 4 * width),
+            (depth, 4 * width, width),
+        )
+        # GPT-2 scales down what enters the residual stream by the number of entries
+        into_stream = self.scale / (2 * depth) ** 0.5
+
+        def linear(
+            weights: Float[Array, "depth into out"], scale: Float[Array, ""] | float
+        ) -> Linear:
+            return Linear(scale * weights, jnp.zeros((depth, weights.shape[-1])))
+
+        def norm(*shape: int) -> Norm:
+            return Norm(jnp.ones(shape), jnp.zeros(shape))
+
+        return Params(
+            tokens=self.scale * tokens,
+            positions=self.scale * positions,
+            blocks=Block(
+                attention_norm=norm(depth, width),
+                query=linear(query, self.scale),
+                key_value=linear(key_value, self.scale),
+                mix=linear(mix, into_stream),
+                mlp_norm=norm(depth, width),
+                widen=linear(widen, self.scale),
+                narrow=linear(narrow, into_stream),
+            ),
+            norm=norm(width),
+        )
+
+    def __call__(
+        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        everywhere = jnp.arange(len(inputs))
+        stream = params.tokens[inputs] + params.positions[: len(inputs)]
+        residual, attention = [stream[at]], []
+        for layer in range(self.depth):
+            block = jax.tree.map(lambda stacked, layer=layer: stacked[layer], params.blocks)
+            where = at if layer == self.depth - 1 else everywhere
+            stream, weights = self._block(block, stream, where)
+            residual.append(stream if layer == self.depth - 1 else stream[at])
+            attention.append(weights)
+        outputs = _normalise(params.norm, stream) @ params.tokens.T
+        return Trace(outputs, jnp.stack(residual), tuple(attention))
+
+    def _block(
+        self, block: Block, stream: Float[Array, "length width"], at: Int[Array, " read"]
+    ) -> tuple[Float[Array, "read width"], Float[Array, "head read length"]]:
+        normed = _normalise(block.attention_norm, stream)
+        whole = at.shape == stream.shape[:1]
+        here, normed_here = (stream, normed) if whole else (stream[at], normed[at])
+        query = self._heads(_apply(block.query, normed_here))
+        key, value = map(self._heads, jnp.split(_apply(block.key_value, normed), 2, axis=-1))
+        scores = jnp.einsum("qhd,khd->hqk", query, key) / (self.width / self.heads) ** 0.5
+        earlier = jnp.arange(len(stream))[None, :] <= at[:, None]
+        weights = jax.nn.softmax(jnp.where(earlier, scores, -jnp.inf), axis=-1)
+        mixed = jnp.einsum("hqk,khd->qhd", weights, value).reshape(len(at), self.width)
+        here = here + _apply(block.mix, mixed)
+        hidden = jax.nn.gelu(_apply(block.widen, _normalise(block.mlp_norm, here)))
+        return here + _apply(block.narrow, hidden), weights
+
+    def _heads(self, x: Float[Array, "row width"]) -> Float[Array, "row head part"]:
+        return x.reshape(len(x), self.heads, -1)
+
+
+def _apply(linear: Linear, x: Float[Array, "row into"]) -> Float[Array, "row out"]:
+    return x @ linear.weight + linear.bias
+
+
+def _normalise(norm: Norm, x: Float[Array, "row width"]) -> Float[Array, "row width"]:
+    centred = x - jnp.mean(x, axis=-1, keepdims=True)
+    variance = jnp.mean(centred**2, axis=-1, keepdims=True)
+    return centred * jax.lax.rsqrt(variance + 1e-5) * norm.scale + norm.shift

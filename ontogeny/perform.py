@@ -1,0 +1,329 @@
+"""A unit of work, seen through: the only file that lifts and compiles.
+
+A *lane* is one experiment with one seed; a *unit* is some lanes of one structure, which advance
+together, look by look. Between looks a unit can be saved, stopped and taken up again.
+"""
+
+import math
+import platform
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import lane as one
+from .core import Experiment
+from .cost import cost
+from .spell import digest, record
+from .store import Arrays, Checkpoint, Record, Store, log
+
+CHECKPOINT_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One experiment with one seed."""
+
+    label: str
+    experiment: Experiment
+    seed: int
+
+    @cached_property
+    def name(self) -> str:
+        """What it is called in the store."""
+        return f"{digest(self.experiment)}-{self.seed}"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Lanes of one structure, at the same position, that advance together."""
+
+    lanes: tuple[Lane, ...]
+    position: tuple[int, int]  # stage, looks done in it
+    cost: float  # what is left, in floating-point operations
+
+    @property
+    def label(self) -> str:
+        """What runs, for people."""
+        labels = dict.fromkeys(lane.label for lane in self.lanes)
+        shown = ", ".join(list(labels)[:3]) + (" …" if len(labels) > 3 else "")
+        return f"{shown} × {len({lane.seed for lane in self.lanes})} seeds"
+
+
+class Look(NamedTuple):
+    """News of a unit that runs: how far it is and what it last saw."""
+
+    step: int
+    steps: int
+    loss: float
+
+
+# ----------------------------------------------------------------------------- lift and compile
+
+
+@jax.jit
+def _begin(experiments: Experiment, seeds: jax.Array) -> tuple[one.State, one.Answers]:
+    return jax.vmap(one.begin)(experiments, seeds)
+
+
+@partial(jax.jit, static_argnames="stage")
+def _enter(experiments: Experiment, seeds: jax.Array, state: one.State, stage: int) -> one.State:
+    return jax.vmap(partial(one.enter, stage=stage))(experiments, seeds, state)
+
+
+@partial(jax.jit, static_argnames=("stage", "steps", "abreast"), donate_argnames="state")
+def _advance(
+    experiments: Experiment,
+    seeds: jax.Array,
+    state: one.State,
+    start: jax.Array,
+    active: jax.Array,
+    stage: int,
+    steps: int,
+    abreast: int,
+) -> tuple[one.State, one.Answers]:
+    """Lanes run `abreast` (vmap), one such row after the other: large lanes keep their cache."""
+
+    def lane(arguments: Any) -> tuple[one.State, one.Answers]:
+        experiment, seed, state, active = arguments
+        return one.advance(experiment, seed, state, start, active, stage, steps)
+
+    moved: tuple[one.State, one.Answers] = jax.lax.map(
+        lane, (experiments, seeds, state, active), batch_size=abreast
+    )
+    return moved
+
+
+# Below this many operations a step, lanes gain from running side by side; above, they lose cache.
+_FLOPS_ABREAST = 2e7
+
+
+def _abreast(lanes: int, flops_per_step: float) -> int:
+    """How many lanes run side by side: a divisor of their number, so that one program does all."""
+    most = max(1, int(_FLOPS_ABREAST / max(flops_per_step, 1.0)))
+    return max(n for n in range(1, lanes + 1) if lanes % n == 0 and n <= most)
+
+
+def perform(
+    unit: Unit,
+    store: Store | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> Generator[Look, None, list[Record]]:
+    """Runs a unit to its end, with news at every look; goes on from its checkpoints if it has any.
+
+    When `stop` says so, a checkpoint is written and the unit is left at that (Interrupted).
+    """
+    return (yield from _Performance(unit, store, stop, checkpoint_seconds).run())
+
+
+class Interrupted(Exception):  # noqa: N818
+    """A unit was asked to stop; its checkpoints hold what it did."""
+
+
+class _Performance:
+    """A unit under way."""
+
+    def __init__(
+        self, unit: Unit, store: Store | None, stop: Callable[[], bool], checkpoint_seconds: float
+    ) -> None:
+        self.lanes, self.store, self.stop = unit.lanes, store, stop
+        self.checkpoint_seconds = checkpoint_seconds
+        self.experiment = unit.lanes[0].experiment
+        self.experiments = jax.tree.map(
+            lambda *leaves: jnp.array(leaves, jnp.float32),
+            *(lane.experiment for lane in self.lanes),
+        )
+        self.seeds = jnp.array([lane.seed for lane in self.lanes])
+        self.clock = self.experiment.clock
+        self.cost = cost(self.experiment)
+        self.trouble = [""] * len(self.lanes)
+        self.ended: list[dict[str, int]] = [{} for _ in self.lanes]
+        self.answers: list[Arrays] = []  # one per look, lanes stacked
+        self.started = self.saved = time.monotonic()
+        self.spent = 0.0  # before this process took over
+        self.position = (0, 0)
+        self.state: one.State
+        self._restore(unit.position)
+
+    def run(self) -> Generator[Look, None, list[Record]]:
+        if not self.answers:
+            self.state, answers = _begin(self.experiments, self.seeds)
+            self._note(answers)
+            yield self._news()
+        for stage in range(self.position[0], len(self.experiment.regime)):
+            looks = self.experiment.looks_of(self.experiment.regime[stage])
+            if self.position[1] == 0:
+                self.state = _enter(self.experiments, self.seeds, self.state, stage)
+            for look in range(self.position[1], looks):
+                self._advance(stage, look, looks)
+                yield self._news()
+                if look + 1 < looks:
+                    self._perhaps_save((stage, look + 1))
+            self.position = (stage + 1, 0)
+            self._perhaps_save(self.position)
+        return self._seal()
+
+    def _advance(self, stage: int, look: int, looks: int) -> None:
+        rule = self.experiment.regime[stage]
+        active = [
+            not trouble and str(stage) not in ended
+            for trouble, ended in zip(self.trouble, self.ended, strict=True)
+        ]
+        if not any(active):
+            self.answers.append(self.answers[-1])
+            return
+        steps = rule.steps // looks
+        start, flags = jnp.asarray(look * steps), jnp.array(active)
+        self.state, answers = _advance(
+            self.experiments,
+            self.seeds,
+            self.state,
+            start,
+            flags,
+            stage=stage,
+            steps=steps,
+            abreast=_abreast(len(self.lanes), self.cost.stages[stage] / rule.steps),
+        )
+        self._note(answers)
+        if rule.until:
+            self._perhaps_end(stage)
+
+    def _note(self, answers: one.Answers) -> None:
+        seen = {name: np.asarray(values) for name, values in answers.items()}
+        self.answers.append(seen)
+        look = len(self.answers) - 1
+        for place, lane in enumerate(self.lanes):
+            bad = [name for name, values in seen.items() if not np.isfinite(values[place]).all()]
+            if bad and not self.trouble[place]:
+                since = f"after step {self.clock[look - 1]}, by step" if look else "at step"
+                self.trouble[place] = (
+                    f"seed {lane.seed}: {', '.join(bad)} not a finite number "
+                    f"{since} {self.clock[look]}"
+                )
+
+    def _perhaps_end(self, stage: int) -> None:
+        for place, lane in enumerate(self.lanes):
+            until = lane.experiment.regime[stage].until
+            assert until is not None
+            if until.passed(float(np.mean(self.answers[-1][until.probe][place]))):
+                self.ended[place].setdefault(str(stage), self.clock[len(self.answers) - 1])
+
+    def _news(self) -> Look:
+        loss = next((v for k, v in self.answers[-1].items() if "loss" in k), np.array(math.nan))
+        return Look(self.clock[len(self.answers) - 1], self.clock[-1], float(np.mean(loss)))
+
+    # -- checkpoints
+
+    def _perhaps_save(self, position: tuple[int, int]) -> None:
+        stopping = self.stop()
+        due = time.monotonic() - self.saved > self.checkpoint_seconds
+        finished = position[0] == len(self.experiment.regime)
+        if self.store and not finished and (due or stopping):
+            self._save(self.store, position)
+        if stopping:
+            raise Interrupted
+
+    def _save(self, store: Store, position: tuple[int, int]) -> None:
+        began = time.monotonic()
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.state)]
+        for place, lane in enumerate(self.lanes):
+            state = {f"{n:05d}": leaf[place] for n, leaf in enumerate(leaves)}
+            notes = {
+                "trouble": self.trouble[place],
+                "ended": self.ended[place],
+                "seconds": self._seconds(),
+            }
+            checkpoint = Checkpoint(position, state, self._curves(place), notes)
+            try:
+                store.save(lane.name, checkpoint)
+            except OSError as error:  # a full disk costs the checkpoint, not the run
+                log.warning("no checkpoint of %s: %s", lane.label, error)
+        # a checkpoint that takes long (a large model) is taken more rarely
+        self.saved = time.monotonic() + 20 * (time.monotonic() - began) - self.checkpoint_seconds
+        self.saved = max(self.saved, began)
+
+    def _restore(self, position: tuple[int, int]) -> None:
+        if self.store is None or position == (0, 0):
+            return
+        found = [self.store.checkpoint(lane.name) for lane in self.lanes]
+        checkpoints = [c for c in found if c is not None and c.position == position]
+        if len(checkpoints) < len(self.lanes):  # another process moved on: start from the top
+            return
+        stage, look = self.position = position
+        state, _ = jax.eval_shape(_begin, self.experiments, self.seeds)
+        if look:
+            enter = partial(_enter, stage=stage)
+            state = jax.eval_shape(enter, self.experiments, self.seeds, state)
+        elif stage:  # the memory of the stage before: it is dropped on entering the next
+            enter = partial(_enter, stage=stage - 1)
+            state = jax.eval_shape(enter, self.experiments, self.seeds, state)
+        stacked = [
+            jnp.stack([c.state[f"{n:05d}"] for c in checkpoints])
+            for n in range(len(jax.tree.leaves(state)))
+        ]
+        self.state = jax.tree.unflatten(jax.tree.structure(state), stacked)
+        curves = [c.answers for c in checkpoints]
+        looks = len(next(iter(curves[0].values())))
+        self.answers = [
+            {name: np.stack([c[name][n] for c in curves]) for name in curves[0]}
+            for n in range(looks)
+        ]
+        self.trouble = [c.notes["trouble"] for c in checkpoints]
+        self.ended = [c.notes["ended"] for c in checkpoints]
+        self.spent = max(c.notes["seconds"] for c in checkpoints)
+
+    # -- results
+
+    def _curves(self, place: int) -> Arrays:
+        names = self.answers[0]
+        return {name: np.stack([look[name][place] for look in self.answers]) for name in names}
+
+    def _seconds(self) -> float:
+        return self.spent + time.monotonic() - self.started
+
+    def _seal(self) -> list[Record]:
+        records = []
+        for place, lane in enumerate(self.lanes):
+            environment = environment_now() | {
+                "seed": lane.seed,
+                "seconds": self._seconds() / len(self.lanes),
+                "trouble": self.trouble[place],
+                "ended": self.ended[place],
+            }
+            done = Record(self._curves(place), self.trouble[place], environment)
+            records.append(done)
+            if self.store:
+                try:
+                    self.store.seal(lane.name, record(lane.experiment), done)
+                except OSError as error:
+                    log.warning("%s is not kept: %s", lane.label, error)
+        return records
+
+
+def environment_now() -> dict[str, Any]:
+    """What an answer may depend on besides its experiment."""
+    from importlib.metadata import version
+
+    packages = ("ontogeny", "jax", "jaxlib", "equinox", "optax", "numpy")
+    return {
+        "versions": {name: version(name) for name in packages},
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "threads": jax.local_device_count(),
+        "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            return next((x.split(":")[1].strip() for x in file if x.startswith("model name")), "")
+    except OSError:
+        return platform.processor()

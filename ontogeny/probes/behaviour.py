@@ -1,0 +1,27 @@
+"""What the model does."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..core import Moment, Probe
+from ..fields import split
+
+
+class Loss(Probe):
+    """The task's loss on a split."""
+
+    split: str = split("train")
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        return now.loss(now.batch(self.split))
+
+
+class Success(Probe):
+    """The fraction of a split on which the right answer has the top output."""
+
+    split: str = split()
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        batch = now.batch(self.split)
+        right = now.task.right(now.trace(batch).outputs, batch)
+        return jnp.sum(right * batch.weights) / jnp.sum(batch.weights)

@@ -1,0 +1,50 @@
+"""Do two inputs that share an answer come to look alike inside the model?"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..core import Moment, Probe
+from ..fields import split, static
+
+
+class Resemblance(Probe):
+    """The mean cosine of the features of paired inputs: row i of one split, row i of another.
+
+    Features are what a layer leaves in the residual stream where the input is read: -1 the last
+    (a one-layer model's value features), -2 the penultimate.
+    """
+
+    left: str = split()
+    right: str = split()
+    layer: int = static(default=-1)
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        return jnp.mean(cosines(now, self.left, self.right)[:, self.layer])
+
+
+class PairResemblance(Probe):
+    """The cosine for every pair, one by one."""
+
+    left: str = split()
+    right: str = split()
+    layer: int = static(default=-1)
+
+    def __call__(self, now: Moment) -> Float[Array, " row"]:
+        return cosines(now, self.left, self.right)[:, self.layer]
+
+
+class ResemblanceByLayer(Probe):
+    """The mean cosine of paired inputs after each layer, from the embeddings on."""
+
+    left: str = split()
+    right: str = split()
+
+    def __call__(self, now: Moment) -> Float[Array, " layer"]:
+        return jnp.mean(cosines(now, self.left, self.right), axis=0)
+
+
+def cosines(now: Moment, left: str, right: str) -> Float[Array, "row layer"]:
+    """Cosines of paired inputs at every layer; features that vanish resemble nothing."""
+    one, other = (now.trace(now.batch(name)).residual[:, :, 0] for name in (left, right))
+    lengths = jnp.linalg.norm(one, axis=-1) * jnp.linalg.norm(other, axis=-1)
+    return jnp.sum(one * other, axis=-1) / jnp.where(lengths > 0, lengths, 1.0)

@@ -1,0 +1,141 @@
+"""How the work goes, for people: a live display on a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .workers import Progress
+
+if TYPE_CHECKING:
+    from .perform import Look, Unit
+
+PLAIN_SECONDS = 5.0
+
+
+class Counted(Progress):
+    """Knows how much is done; the subclasses show it."""
+
+    def __init__(self) -> None:
+        self.cost = 0.0
+        self.done: dict[int, float] = {}
+        self.started = time.monotonic()
+        self.units = 0
+
+    def close(self) -> None:
+        """Leaves the terminal as it was."""
+
+    def planned(self, units: Sequence["Unit"], workers: int) -> None:
+        """Takes note of all that is to be done."""
+        self.cost += sum(unit.cost for unit in units) or 1.0
+        self.units += len(units)
+        self.started = time.monotonic()
+
+    def looked(self, unit: "Unit", look: "Look") -> None:
+        """A unit came to a look."""
+        self.done[id(unit)] = unit.cost * look.step / max(look.steps, 1)
+
+    def finished(self, unit: "Unit") -> None:
+        """A unit is done."""
+        self.done[id(unit)] = unit.cost
+
+    @property
+    def fraction(self) -> float:
+        """How much of the arithmetic is done."""
+        return min(1.0, sum(self.done.values()) / self.cost) if self.cost else 0.0
+
+    @property
+    def left(self) -> str:
+        """About how much longer it will take."""
+        if self.fraction < 0.01:
+            return "–"
+        return duration((time.monotonic() - self.started) * (1 / self.fraction - 1))
+
+
+class Plain(Counted):
+    """A line every few seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spoke = 0.0
+
+    def planned(self, units: Sequence["Unit"], workers: int) -> None:
+        super().planned(units, workers)
+        lanes = sum(len(unit.lanes) for unit in units)
+        self._say(f"running {lanes} runs in {len(units)} units on {workers} workers")
+
+    def looked(self, unit: "Unit", look: "Look") -> None:
+        super().looked(unit, look)
+        if time.monotonic() - self.spoke > PLAIN_SECONDS:
+            self._say(
+                f"{self.fraction:4.0%}  {unit.label}  step {look.step}/{look.steps}  "
+                f"loss {look.loss:.4f}  {self.left} left"
+            )
+
+    def _say(self, text: str) -> None:
+        self.spoke = time.monotonic()
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
+class Live(Counted):
+    """Bars that move: all the work on top, then each unit that runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        self.bars = Bars(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[news]}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self.whole = self.bars.add_task("all", total=1.0, news="")
+        self.rows: dict[int, Any] = {}
+        self.bars.start()
+
+    def close(self) -> None:
+        self.bars.stop()
+
+    def planned(self, units: Sequence["Unit"], workers: int) -> None:
+        super().planned(units, workers)
+        self._whole()
+
+    def looked(self, unit: "Unit", look: "Look") -> None:
+        super().looked(unit, look)
+        if id(unit) not in self.rows:
+            self.rows[id(unit)] = self.bars.add_task(unit.label[-60:], total=1.0, news="")
+        self.bars.update(
+            self.rows[id(unit)],
+            completed=look.step / max(look.steps, 1),
+            news=f"step {look.step}/{look.steps}  loss {look.loss:.4f}",
+        )
+        self._whole()
+
+    def finished(self, unit: "Unit") -> None:
+        super().finished(unit)
+        if id(unit) in self.rows:
+            self.bars.remove_task(self.rows.pop(id(unit)))
+        self._whole()
+
+    def _whole(self) -> None:
+        news = f"{self.fraction:.0%}  {self.left} left"
+        self.bars.update(self.whole, completed=self.fraction, news=news)
+
+
+def progress() -> Counted:
+    """What suits where standard error goes."""
+    return Live() if sys.stderr.isatty() else Plain()
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,184 @@
+"""Pictures: curves with bands, sweeps, phase diagrams."""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+
+from ..evidence import Evidence, Outcome, Run, interval
+from ..vary import Variation
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+
+COLOURS = {
+    Outcome.SUPPORTED: "#2e7d32",
+    Outcome.CONTRADICTED: "#c62828",
+    Outcome.UNDECIDED: "#b26a00",
+    Outcome.UNTESTED: "#757575",
+}
+_STYLE: Any = {
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 8,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "figure.constrained_layout.use": True,
+}
+
+
+def curves(runs: Mapping[str, Run]) -> Figure:
+    """Every scalar probe over training: a line per experiment, a band over seeds, thin seeds."""
+    probes = list(
+        dict.fromkeys(
+            probe for run in runs.values() for probe, v in run.answers.items() if v.ndim == 2
+        )
+    )
+    columns = min(3, max(1, len(probes)))
+    rows = -(-len(probes) // columns) or 1
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(
+            rows, columns, figsize=(2.9 * columns, 2.0 * rows), squeeze=False
+        )
+        for place, axis in enumerate(axes.flat):
+            if place >= len(probes):
+                axis.set_visible(False)
+                continue
+            probe = probes[place]
+            for number, (name, run) in enumerate(runs.items()):
+                if probe in run.answers and run.answers[probe].ndim == 2:
+                    _curve(axis, run, probe, name, f"C{number % 10}")
+            axis.set_title(probe)
+            axis.set_xlabel("steps")
+        if len(runs) > 1:
+            labels = axes.flat[0].get_legend_handles_labels()
+            figure.legend(*labels, loc="outside lower center", ncols=min(4, len(runs)))
+    return figure
+
+
+def _curve(axis: Any, run: Run, probe: str, label: str, colour: str) -> None:
+    values = run.answers[probe]
+    axis.plot(run.steps, values.T, color=colour, alpha=0.25, linewidth=0.5)
+    axis.plot(run.steps, values.mean(axis=0), color=colour, linewidth=1.2, label=label)
+    if len(values) > 1:
+        bands = np.array([interval(values[:, look]) for look in range(values.shape[1])])
+        # bands are drawn inside what the seeds span, give or take: with 3 seeds they are wide
+        axis.fill_between(run.steps, *bands.T, color=colour, alpha=0.12, linewidth=0)
+    if "loss" in probe and np.nanmin(values) > 0:
+        axis.set_yscale("log")
+    if np.nanmin(values) >= -0.2 and np.nanmax(values) <= 1.0 and "loss" not in probe:
+        axis.set_ylim(min(-0.05, float(np.nanmin(values))), 1.05)
+
+
+def by_layer(runs: Mapping[str, Run]) -> Figure | None:
+    """Probes that answer with a vector, at the end of training: one line per experiment."""
+    wanted = {
+        (name, probe): run
+        for name, run in runs.items()
+        for probe, v in run.answers.items()
+        if v.ndim == 3 and v.shape[2] <= 64
+    }
+    if not wanted:
+        return None
+    probes = list(dict.fromkeys(probe for _, probe in wanted))
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(1, len(probes), figsize=(2.9 * len(probes), 2.2), squeeze=False)
+        for number, ((name, probe), run) in enumerate(wanted.items()):
+            axis = axes.flat[probes.index(probe)]
+            final = run.answers[probe][:, -1]
+            axis.plot(final.mean(axis=0), "o-", color=f"C{number % 10}", label=name, markersize=3)
+            axis.plot(final.T, color=f"C{number % 10}", alpha=0.3, linewidth=0.5)
+            axis.set_title(f"{probe}, at the end")
+            axis.set_xlabel("place")
+        axes.flat[0].legend()
+    return figure
+
+
+def sweep(variation: Variation) -> Figure:
+    """Each piece of evidence over the swept values, coloured by what it says; or two sweeps."""
+    return _phases(variation) if len(variation.sweeps) == 2 else _lines(variation)
+
+
+def _lines(variation: Variation) -> Figure:
+    points = [verdict.evidence for verdict in variation.verdicts.values()]
+    values = next(iter(variation.sweeps.values()), ["as it is"])
+    path = next(iter(variation.sweeps), "")
+    try:
+        where: Any = [float(v) for v in values]
+    except ValueError:
+        where = list(range(len(values)))
+    with plt.rc_context(_STYLE):
+        count = len(points[0])
+        columns = min(3, count)
+        rows = -(-count // columns)
+        figure, axes = plt.subplots(
+            rows, columns, figsize=(3.0 * columns, 2.2 * rows), squeeze=False
+        )
+        for place, axis in enumerate(axes.flat):
+            if place >= count:
+                axis.set_visible(False)
+                continue
+            _evidence_line(axis, where, [point[place] for point in points])
+            axis.set_xlabel(path)
+            axis.set_xticks(where, values)
+        figure.suptitle(variation.claim.name, fontsize=9)
+    return figure
+
+
+def _evidence_line(axis: Any, where: list[float], evidence: list[Evidence]) -> None:
+    ours = np.array([e.ours for e in evidence])
+    spread = [ours - [e.low for e in evidence], [e.high for e in evidence] - ours]
+    axis.plot(where, ours, color="#9e9e9e", linewidth=0.8, zorder=1)
+    axis.errorbar(where, ours, spread, fmt="none", ecolor="#9e9e9e", linewidth=0.8, zorder=1)
+    axis.scatter(where, ours, c=[COLOURS[e.outcome] for e in evidence], s=16, zorder=2)
+    if evidence[0].paper is not None:
+        axis.axhline(evidence[0].paper, linestyle=":", color="black", linewidth=0.8)
+    axis.set_title("\n".join(_folded(evidence[0].text, 42)))
+
+
+def _phases(variation: Variation) -> Figure:
+    (across, columns), (up, rows) = variation.sweeps.items()
+    order = [Outcome.CONTRADICTED, Outcome.UNDECIDED, Outcome.SUPPORTED]
+    grid = [[order.index(variation.verdicts[c, r].outcome) for c in columns] for r in rows]
+    with plt.rc_context(_STYLE):
+        figure, axis = plt.subplots(figsize=(1.6 + 0.6 * len(columns), 1.2 + 0.45 * len(rows)))
+        palette = ListedColormap([COLOURS[outcome] for outcome in order])
+        axis.imshow(grid, cmap=palette, vmin=0, vmax=2, origin="lower", aspect="auto", alpha=0.85)
+        axis.set_xticks(range(len(columns)), columns)
+        axis.set_yticks(range(len(rows)), rows)
+        axis.set_xlabel(across)
+        axis.set_ylabel(up)
+        for x, c in enumerate(columns):
+            for y, r in enumerate(rows):
+                text = str(variation.verdicts[c, r].outcome)[0].upper()
+                axis.text(x, y, text, ha="center", va="center", color="white", fontsize=8)
+        axis.set_title(f"{variation.claim.name}\nS supported · U undecided · C contradicted")
+    return figure
+
+
+def _folded(text: str, width: int) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, width)
+
+
+def svg(figure: Figure) -> str:
+    """A figure as text to put into a page."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    text = file.getvalue()
+    return text[text.index("<svg") :]
+
+
+def save(figure: Figure, path: Path) -> None:
+    """A figure as a file, of the kind its name says (png, pdf, svg)."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=200)
+    plt.close(figure)

@@ -1,0 +1,130 @@
+"""Analogy: what holds of one entity is concluded of another that resembles it.
+
+Each tuple i has a source s, a target t, an attribute b that both have, and a property c:
+
+    similarity    s r1 → b      t r1 → b
+    attribution   s r2 → c
+    conclusion                  t r2 → c      (never trained)
+
+Two hops are an analogy whose source is the bridge itself, if one says so: b r1 → b.
+
+    first hop     a r1 → b
+    bridge        b r1 → b
+    second hop    b r2 → c
+    conclusion    a r2 → c      (never trained)
+"""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from ..core import Batch, Task, World
+from ..fields import count, number
+
+Rows = tuple[Int[Array, " row"], int, Int[Array, " row"], Float[Array, ""] | float]
+
+
+class Analogy(Task):
+    """`s17 r1 → b17`, `t17 r1 → b17`, `s17 r2 → c17`; and then: `t17 r2 → ?`"""
+
+    splits: ClassVar[tuple[str, ...]] = (
+        *("train", "similarity", "attribution", "conclusion"),
+        *("separated", "remaining", "sources", "targets"),
+    )
+    tuples: int = count(100)
+    ratio: float = number(1.0, above=0)  # κ: how much a similarity premise counts
+    length: ClassVar[int] = 2
+
+    @property
+    def vocab(self) -> int:
+        """Sources, targets, attributes, properties and two relations."""
+        return 4 * self.tuples + 2
+
+    def world(self, key: Key[Array, ""]) -> World:
+        """Nothing is drawn: models treat tokens alike before training, so names do not matter."""
+        return ()
+
+    def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
+        source, target, attribute, property = _blocks(4, self.tuples)
+        shared, owned = self.vocab - 2, self.vocab - 1
+        source_similarity = (source, shared, attribute, self.ratio)
+        target_similarity = (target, shared, attribute, self.ratio)
+        attribution = (source, owned, property, 1.0)
+        match split:
+            case "train":
+                return _ask(source_similarity, target_similarity, attribution)
+            case "similarity":
+                return _ask(source_similarity, target_similarity)
+            case "attribution":
+                return _ask(attribution)
+            case "conclusion":
+                return _ask((target, owned, property, 1.0))
+            # Theorem 3's curriculum: no entity is seen with two relations in its first phase
+            case "separated":
+                return _ask((target, shared, attribute, 1.0), attribution)
+            case "remaining":
+                return _ask((source, shared, attribute, 1.0))
+            case "sources":
+                return _alone(source)
+            case _:
+                return _alone(target)
+
+
+class TwoHop(Task):
+    """`a17 r1 → b17`, `b17 r2 → c17`, `b17 r1 → b17` (the bridge); and then: `a17 r2 → ?`"""
+
+    splits: ClassVar[tuple[str, ...]] = ("train", "conclusion", "second hop", "entities", "bridges")
+    tuples: int = count(100)
+    ratio: float = number(1.0, above=0)  # κ: how much a first hop (and its bridge) counts
+    identity: float = number(1.0, least=0)  # how much of κ a bridge has; 0 leaves bridges out
+    length: ClassVar[int] = 2
+
+    @property
+    def vocab(self) -> int:
+        """Entities, bridges, properties and two relations."""
+        return 3 * self.tuples + 2
+
+    def world(self, key: Key[Array, ""]) -> World:
+        """Nothing is drawn, as in `Analogy`."""
+        return ()
+
+    def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
+        entity, bridge, property = _blocks(3, self.tuples)
+        first, second = self.vocab - 2, self.vocab - 1
+        match split:
+            case "train":
+                return _ask(
+                    (entity, first, bridge, self.ratio),
+                    (bridge, first, bridge, self.ratio * self.identity),
+                    (bridge, second, property, 1.0),
+                )
+            case "conclusion":
+                return _ask((entity, second, property, 1.0))
+            case "second hop":
+                return _ask((bridge, second, property, 1.0))
+            case "entities":
+                return _alone(entity)
+            case _:
+                return _alone(bridge)
+
+
+def _blocks(kinds: int, size: int) -> list[Int[Array, " row"]]:
+    """The tokens of each kind, one kind after the other."""
+    return [kind * size + jnp.arange(size) for kind in range(kinds)]
+
+
+def _ask(*questions: Rows) -> Batch:
+    """Rows `entity relation → answer`, read at the relation."""
+    parts = []
+    for entity, relation, answer, weight in questions:
+        inputs = jnp.stack([entity, jnp.full_like(entity, relation)], axis=1)
+        here = jnp.ones((len(entity), 1), jnp.int32)
+        parts.append(Batch(inputs, here, answer[:, None], jnp.broadcast_to(weight, here.shape)))
+    return Batch(*map(jnp.concatenate, zip(*parts, strict=True)))
+
+
+def _alone(entity: Int[Array, " row"]) -> Batch:
+    """Entities by themselves, to look at what the model makes of them."""
+    tokens = entity[:, None]
+    return Batch(tokens, jnp.zeros_like(tokens), tokens, jnp.ones(tokens.shape))

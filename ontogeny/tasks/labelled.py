@@ -1,0 +1,37 @@
+"""Orthogonal inputs, several of which share a label."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from ..core import Batch, Task, World
+from ..fields import count
+
+
+class Labelled(Task):
+    """`x3 → y1`, `x13 → y1`: inputs have nothing in common but their label.
+
+    The first `labels` inputs have each label once, the next `labels` again, and so on.
+    """
+
+    splits: ClassVar[tuple[str, ...]] = ("train", "first", "second")
+    labels: int = count(20)
+    shared: int = count(2, least=2)  # how many inputs share a label
+    length: ClassVar[int] = 1
+
+    @property
+    def vocab(self) -> int:
+        """Inputs, then labels."""
+        return self.labels * (self.shared + 1)
+
+    def world(self, key: Key[Array, ""]) -> World:
+        """Nothing is drawn: inputs are exchangeable."""
+        return ()
+
+    def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
+        place = {"train": slice(None), "first": slice(0, 1), "second": slice(1, 2)}[split]
+        tokens = jnp.arange(self.labels * self.shared).reshape(self.shared, self.labels)[place]
+        inputs = tokens.reshape(-1, 1)
+        targets = self.labels * self.shared + inputs % self.labels
+        return Batch(inputs, jnp.zeros_like(inputs), targets, jnp.ones(inputs.shape))

@@ -1,0 +1,155 @@
+"""What if? A claim judged again with something changed, over one or two sweeps."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from .claim import Claim, Scale, Verdict, weigh
+from .core import Experiment
+from .evidence import Outcome, Run
+from .fields import Invalid, did_you_mean
+from .spell import edit, paths
+
+
+@dataclass(frozen=True)
+class Change:
+    """`PATH=VALUE`, or `ARGUMENT.PATH=VALUE` for one of a claim's experiments only."""
+
+    path: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.path}={self.value}"
+
+
+@dataclass(frozen=True)
+class Variation:
+    """The verdicts over a grid: a point per combination of the swept values."""
+
+    claim: Claim
+    sweeps: dict[str, list[str]]
+    verdicts: dict[tuple[str, ...], Verdict]
+
+    def flips(self) -> list[str]:
+        """Where, along a sweep, the outcome changes."""
+        found = []
+        for axis, (path, values) in enumerate(self.sweeps.items()):
+            for point, verdict in self.verdicts.items():
+                place = values.index(point[axis])
+                if place + 1 == len(values):
+                    continue
+                after = (*point[:axis], values[place + 1], *point[axis + 1 :])
+                other = self.verdicts[after]
+                if other.outcome != verdict.outcome:
+                    rest = [
+                        f"{p}={v}" for a, (p, v) in enumerate(zip(self.sweeps, point, strict=True))
+                        if a != axis
+                    ]  # fmt: skip
+                    at = f" (at {', '.join(rest)})" if rest else ""
+                    found.append(
+                        f"{verdict.outcome} at {path}={point[axis]}, "
+                        f"{other.outcome} at {path}={after[axis]}{at}"
+                    )
+        return found
+
+
+def parse_change(text: str) -> Change:
+    """Reads `PATH=VALUE`."""
+    path, equals, value = text.partition("=")
+    if not equals or not path or not value:
+        raise Invalid(f"{text!r} is not PATH=VALUE")
+    return Change(path.strip(), value.strip())
+
+
+def parse_sweep(text: str) -> tuple[str, list[str]]:
+    """Reads `PATH=a,b,c`."""
+    change = parse_change(text)
+    values = [value.strip() for value in change.value.split(",")]
+    if "" in values or len(set(values)) < len(values):
+        raise Invalid(f"{text!r}: the values of a sweep must be there and differ")
+    return change.path, values
+
+
+def changed(
+    claim: Claim, experiments: Mapping[str, Experiment], changes: list[Change]
+) -> dict[str, Experiment]:
+    """A claim's experiments after the changes; each must fit at least one of them."""
+    result = dict(experiments)
+    for change in changes:
+        argument, _, rest = change.path.partition(".")
+        narrowed = argument in claim.experiments
+        path = rest if narrowed else change.path
+        concerned = [
+            name
+            for name, experiment in result.items()
+            if (not narrowed or name.split(" ")[0] == argument) and path in paths(experiment)
+        ]
+        if not concerned:
+            known = {p for experiment in result.values() for p in paths(experiment)}
+            known |= {f"{name}.{p}" for name in claim.experiments for p in list(known)}
+            raise Invalid(
+                f"{claim.name} has no field {change.path!r}: {did_you_mean(change.path, known)}"
+            )
+        for name in concerned:
+            result[name] = edit(result[name], path, change.value)
+    return result
+
+
+def vary(
+    claim: Claim,
+    execute: Callable[[Mapping[str, Experiment], int], Mapping[str, Run]],
+    changes: list[Change],
+    sweeps: dict[str, list[str]],
+    scale: Scale,
+    seeds: int | None = None,
+) -> Variation:
+    """Judges a claim at every point of a grid; all points are planned and run together."""
+    if claim.untested:
+        raise Invalid(f"{claim.name} cannot be run here: {claim.untested}")
+    if len(sweeps) > 2:
+        raise Invalid("a sweep or two: a picture has two axes")
+    n = seeds or claim.seeds
+    grid = {}
+    for point in product(*sweeps.values()):
+        swept = [Change(path, value) for path, value in zip(sweeps, point, strict=True)]
+        grid[point] = changes + swept
+    wanted = {p: changed(claim, claim.named(scale), made) for p, made in grid.items()}
+    needed = {
+        f"{' '.join(point)} {name}".strip(): experiment
+        for point, experiments in wanted.items()
+        for name, experiment in experiments.items()
+    }
+    runs = execute(needed, n)
+    verdicts = {}
+    for point, experiments in wanted.items():
+        own = {name: named(runs[f"{' '.join(point)} {name}".strip()], name) for name in experiments}
+        verdicts[point] = weigh(claim, scale, own, n, tuple(map(str, grid[point])))
+    return Variation(claim, sweeps, verdicts)
+
+
+def named(run: Run, name: str) -> Run:
+    """A run under the name it has in its claim."""
+    from dataclasses import replace
+
+    return replace(run, name=name)
+
+
+def as_json(variation: Variation) -> list[dict[str, Any]]:
+    """One verdict per point, with what was changed."""
+    return [
+        {"changes": list(verdict.changes), **verdict.as_json()}
+        for verdict in variation.verdicts.values()
+    ]
+
+
+__all__ = [
+    "Change",
+    "Outcome",
+    "Variation",
+    "as_json",
+    "changed",
+    "parse_change",
+    "parse_sweep",
+    "vary",
+]
