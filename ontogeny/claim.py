@@ -21,7 +21,7 @@ import jax
 from .core import Experiment
 from .evidence import Evidence, Outcome, Run
 from .fields import Invalid, did_you_mean
-from .spell import digest
+from .spell import digest, record
 
 
 class Scale(StrEnum):
@@ -88,7 +88,7 @@ class Claim:
 
     def digest(self, scale: Scale) -> str:
         """Changes when what the claim runs changes."""
-        return " ".join(digest(experiment) for experiment in self.named(scale).values())
+        return " ".join(digest(record(each)) for each in self.named(scale).values())
 
     def _flat(self, scale: Scale) -> tuple[list[tuple[str, Experiment]], Any]:
         sized = at(scale, dict(self.experiments))

@@ -446,17 +446,20 @@ def _wanted() -> set[str]:
 
 def _run_row(store: "Store", name: str, described: dict[str, Any]) -> dict[str, Any]:
     experiment = described["experiment"]["experiment"]
-    kind = lambda part: part["is"].rpartition(".")[2]  # noqa: E731
     return {
         "run": name,
-        "task": kind(experiment["task"]),
-        "model": kind(experiment["model"]),
-        "stages": " → ".join(kind(stage) for stage in experiment["regime"]),
+        "task": _kind(experiment["task"]),
+        "model": _kind(experiment["model"]),
+        "stages": " → ".join(map(_kind, experiment["regime"])),
         "seconds": described["environment"]["seconds"],
         "written": described["environment"]["written"],
         "trouble": described["environment"]["trouble"],
         "bytes": store.size(f"runs/{name}"),
     }
+
+
+def _kind(spelled: dict[str, Any]) -> str:
+    return str(spelled["is"]).rpartition(".")[2]
 
 
 def _show_verdicts(rows: list[dict[str, Any]]) -> None:

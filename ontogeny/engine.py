@@ -63,6 +63,11 @@ def recall(
     return found
 
 
+# Cutting a group finer shares the work better, but each piece compiles its program anew: some
+# seconds, in which a core does about this many operations.
+_WORTH_COMPILING = 3e11
+
+
 def plan(lanes: Sequence[Lane], workers: int, store: Store | None = None) -> list[Unit]:
     """Groups lanes by structure and position and cuts the groups; the costliest unit first."""
     groups: dict[Any, list[Lane]] = defaultdict(list)
@@ -75,10 +80,10 @@ def plan(lanes: Sequence[Lane], workers: int, store: Store | None = None) -> lis
     units = []
     for key, row in groups.items():
         each = _left(costs[key], key[1])
-        # cut only as much as it takes to share the work: each piece compiles its program anew
-        pieces = min(len(row), math.ceil(workers * each * len(row) / whole)) if whole else 1
-        pieces = max(pieces, math.ceil(len(row) * costs[key].memory / _memory(workers)))
-        for piece in np.array_split(np.arange(len(row)), min(pieces, len(row))):
+        fair = math.ceil(2 * workers * each * len(row) / whole) if whole else 1
+        fair = min(fair, max(1, int(each * len(row) / _WORTH_COMPILING)))
+        tight = math.ceil(len(row) * costs[key].memory / _memory(workers))
+        for piece in np.array_split(np.arange(len(row)), min(max(fair, tight), len(row))):
             members = tuple(row[place] for place in piece)
             units.append(Unit(members, key[1], each * len(members)))
     return sorted(units, key=lambda unit: -unit.cost)

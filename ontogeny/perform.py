@@ -19,7 +19,7 @@ import numpy as np
 from . import lane as one
 from .core import Experiment
 from .cost import cost
-from .spell import digest, record
+from .spell import Spelled, digest, record
 from .store import Arrays, Checkpoint, Record, Store, log
 
 CHECKPOINT_SECONDS = 20.0
@@ -34,9 +34,14 @@ class Lane:
     seed: int
 
     @cached_property
+    def record(self) -> Spelled:
+        """All that decides what it answers, but for the seed."""
+        return record(self.experiment)
+
+    @cached_property
     def name(self) -> str:
         """What it is called in the store."""
-        return f"{digest(self.experiment)}-{self.seed}"
+        return f"{digest(self.record)}-{self.seed}"
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,9 @@ class _Performance:
                 self.ended[place].setdefault(str(stage), self.clock[len(self.answers) - 1])
 
     def _news(self) -> Look:
-        loss = next((v for k, v in self.answers[-1].items() if "loss" in k), np.array(math.nan))
+        last = self.answers[-1]
+        losses = ["train loss", *(name for name in last if "loss" in name)]
+        loss = next((last[name] for name in losses if name in last), np.array(math.nan))
         return Look(self.clock[len(self.answers) - 1], self.clock[-1], float(np.mean(loss)))
 
     # -- checkpoints
@@ -300,7 +307,7 @@ class _Performance:
             records.append(done)
             if self.store:
                 try:
-                    self.store.seal(lane.name, record(lane.experiment), done)
+                    self.store.seal(lane.name, lane.record, done)
                 except OSError as error:
                     log.warning("%s is not kept: %s", lane.label, error)
         return records

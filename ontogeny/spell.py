@@ -41,9 +41,9 @@ def record(experiment: Experiment) -> Spelled:
     return {"experiment": spell(experiment), "sources": sources(experiment)}
 
 
-def digest(experiment: Experiment) -> str:
-    """The name of an experiment: the same text, the same name."""
-    text = json.dumps(record(experiment), sort_keys=True)
+def digest(spelled: Spelled) -> str:
+    """The name of an experiment, from its record: the same text, the same name."""
+    text = json.dumps(spelled, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 

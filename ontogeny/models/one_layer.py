@@ -85,7 +85,7 @@ class OneLayer(_OneLayer):
     def _read(
         self, output: Float[Array, "vocab width"], features: Float[Array, "read width"]
     ) -> Float[Array, "read vocab"]:
-        return self.readout_gain() * (features @ output.T)
+        return (features @ output.T) * self.readout_gain()
 
 
 class ReluLayer(_OneLayer):
@@ -100,4 +100,4 @@ class ReluLayer(_OneLayer):
         self, output: Float[Array, "unit width"], features: Float[Array, "read width"]
     ) -> Float[Array, "read vocab"]:
         active = jax.nn.relu(features @ output.T).reshape(len(features), -1, self.hidden)
-        return self.gain * self.width**0.5 * jnp.mean(active, axis=-1)
+        return jnp.mean(active, axis=-1) * (self.gain * self.width**0.5)
