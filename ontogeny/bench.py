@@ -1,48 +1,183 @@
-"""How fast this machine is, and how near to that the models train."""
+"""How fast this machine is, and how near to that the models train.
 
-import os
+Everything is measured in one run, and a fraction of peak sets training beside a matrix product
+timed by the same process just before and after, so that a noisy machine harms the ratios least.
+"""
+
+import multiprocessing
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 from rich.table import Table
 
+from .core import Experiment
+from .cost import cost
+from .models.gpt2 import GPT2
+from .models.one_layer import OneLayer
+from .perform import _abreast, _advance, _begin, _enter, _processor
+from .probes.behaviour import Loss
+from .regimes.descent import AdamW, Descent
+from .regimes.readout import ReadoutDescent
+from .tasks.analogy import Analogy
+from .workers import cores, settle
 
-def measure(quick: bool = False) -> dict[str, Any]:
-    """All measurements, in one run on one machine; ratios rather than seconds."""
-    import jax
+LANES = (1, 2, 4, 8, 16)
+_GEMM = 1024
 
-    from .workers import cores, processes
 
-    seconds = 0.5 if quick else 2.0
-    gemm_all = gemm_peak(seconds)
-    units = {name: training(name) for name in ("one-layer", "GPT-2-style")}
-    found: dict[str, Any] = {"jax": jax.__version__, "cores": cores(), "gemm_gflops": gemm_all}
-    found["training"] = {}
-    for name, unit in units.items():
-        rows = {}
-        for workers in sorted({1, cores()}):
-            rows[workers] = _throughput(unit, workers, processes)
-        found["training"][name] = rows
+def subjects() -> dict[str, Experiment]:
+    """What is trained: the one-layer model in both its stages and end to end, and GPT-2s."""
+    task, few = Analogy(tuples=100, ratio=4.0), Analogy(tuples=10, ratio=4.0)
+    attention = Descent(steps=10, rate=1.0, parts=("key_query", "value"))
+
+    def trained(model: Any, stage: Any, task: Analogy = task) -> Experiment:
+        return Experiment(task, model, (stage,), {"train loss": Loss("train")}, looks=1)
+
+    return {
+        "one-layer, attention": trained(OneLayer(), attention),
+        "one-layer, readout": trained(OneLayer(), ReadoutDescent(steps=50, rate=1.0)),
+        "one-layer, end to end": trained(OneLayer(), Descent(steps=10, rate=1.0)),
+        "one-layer, 10 tuples": trained(OneLayer(width=64), Descent(steps=200, rate=1.0), few),
+        "GPT-2, width 128": trained(GPT2(width=128), AdamW(steps=4, rate=1e-3)),
+        "GPT-2, width 256": trained(GPT2(width=256), AdamW(steps=2, rate=1e-3)),
+    }
+
+
+def measure(quick: bool = False, tell: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """All measurements: the peak, each subject with one worker and with all, seeds 1 to 16."""
+    repeats = 2 if quick else 5
+    names = list(subjects())
+    found: dict[str, Any] = {
+        "machine": {"processor": _processor(), "cores": cores()},
+        "jax": jax.__version__,
+        "training": {},
+        "seeds": {},
+    }
+    with _crew(cores()) as crew:
+        found["gemm_gflops"] = {
+            "one worker": crew(1, ("gemm", repeats))[0],
+            "all workers": sum(crew(cores(), ("gemm", repeats))),
+        }
+        for name in names:
+            tell(name)
+            alone = crew(1, ("train", name, 1, repeats))[0]
+            together = crew(cores(), ("train", name, 1, repeats))
+            found["training"][name] = {
+                "gflops": alone["gflops"],
+                "fraction_of_peak": alone["fraction"],
+                "steps_per_second": {
+                    "1": alone["steps"],
+                    str(cores()): sum(row["steps"] for row in together),
+                },
+            }
+        for name in ("one-layer, 10 tuples", "one-layer, readout", "GPT-2, width 128"):
+            tell(f"{name}, seeds")
+            rates = [crew(1, ("train", name, lanes, repeats))[0]["steps"] for lanes in LANES]
+            found["seeds"][name] = dict(zip(map(str, LANES), rates, strict=True))
     return found
 
 
 def table(found: dict[str, Any]) -> Table:
     """The measurements for people."""
-    raise NotImplementedError
+    machine, peak = found["machine"], found["gemm_gflops"]
+    title = (
+        f"{machine['processor']}, {machine['cores']} cores, jax {found['jax']}: GEMM "
+        f"{peak['one worker']:.0f} GFLOP/s on one core, {peak['all workers']:.0f} on all"
+    )
+    result = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
+    for column in ("training", "GFLOP/s", "of peak", "steps/s", "all workers", "seeds 1→16"):
+        result.add_column(column, justify="left" if column == "training" else "right")
+    for name, row in found["training"].items():
+        one, *rest = row["steps_per_second"].values()
+        more = f"×{rest[-1] / one:.2f}" if rest else "–"
+        seeds = found["seeds"].get(name)
+        scaling = " ".join(f"×{rate / seeds['1']:.1f}" for rate in seeds.values()) if seeds else ""
+        fraction = f"{row['fraction_of_peak']:.0%}"
+        result.add_row(name, f"{row['gflops']:.0f}", fraction, f"{one:.0f}", more, scaling)
+    return result
 
 
-def gemm_peak(seconds: float) -> float:
-    raise NotImplementedError
+# ---------------------------------------------------------------------------- in pinned processes
 
 
-def training(name: str) -> Any:
-    raise NotImplementedError
+@contextmanager
+def _crew(workers: int) -> Iterator[Callable[[int, tuple[Any, ...]], list[Any]]]:
+    """Processes, one per core; the same question to some of them at once."""
+    context = multiprocessing.get_context("spawn")
+    lines, people = [], []
+    for core in range(workers):
+        ours, theirs = context.Pipe()
+        person = context.Process(target=_serve, args=(core, theirs), daemon=True)
+        person.start()
+        lines.append(ours)
+        people.append(person)
+
+    def ask(number: int, question: tuple[Any, ...]) -> list[Any]:
+        for line in lines[:number]:
+            line.send(question)
+        return [line.recv() for line in lines[:number]]
+
+    try:
+        yield ask
+    finally:
+        for line, person in zip(lines, people, strict=True):
+            line.send(None)
+            person.join(timeout=10)
+            person.terminate()
 
 
-def _throughput(unit: Any, workers: int, pool: Callable[..., Any]) -> Any:
-    raise NotImplementedError
+def _serve(core: int, line: Connection) -> None:
+    settle(core)
+    while (question := line.recv()) is not None:
+        match question:
+            case ("gemm", repeats):
+                line.send(_gemm(repeats))
+            case ("train", name, lanes, repeats):
+                line.send(_train(subjects()[name], lanes, repeats))
 
 
-_ = os, statistics, time
+def _gemm(repeats: int) -> float:
+    """Billions of operations a second in a large matrix product."""
+    matrix = jnp.ones((_GEMM, _GEMM))
+    product = jax.jit(lambda x: x @ x)
+    product(matrix).block_until_ready()
+    return 2 * _GEMM**3 / _fastest(lambda: product(matrix).block_until_ready(), 10 * repeats) / 1e9
+
+
+def _train(experiment: Experiment, lanes: int, repeats: int) -> dict[str, float]:
+    """Steps a second over all lanes, and the useful operations in them beside the peak."""
+    (stage,) = experiment.regime
+    flops = cost(experiment).steps[0]
+    stacked = jax.tree.map(lambda leaf: jnp.full(lanes, leaf), experiment)
+    seeds, active = jnp.arange(lanes), jnp.ones(lanes, bool)
+    state, _ = _begin(stacked, seeds)
+    state = _enter(stacked, seeds, state, stage=0)
+    abreast = _abreast(lanes, flops)
+
+    def advance() -> None:
+        nonlocal state
+        state, _ = _advance(stacked, seeds, state, jnp.asarray(0), active, 0, stage.steps, abreast)
+        jax.block_until_ready(state)
+
+    advance()
+    before = _gemm(2)
+    steps = lanes * stage.steps / _fastest(advance, repeats)
+    peak = max(before, _gemm(2))
+    gflops = steps * flops / 1e9
+    return {"steps": steps, "gflops": gflops, "fraction": gflops / peak}
+
+
+def _fastest(work: Callable[[], Any], repeats: int) -> float:
+    """The median of the faster half: what the machine does when it is left alone."""
+    times = []
+    for _ in range(max(repeats, 2)):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return statistics.median(sorted(times)[: (len(times) + 1) // 2])

@@ -286,7 +286,10 @@ def bench(*, json_: JsonFile = None, quick: bool = False) -> int:
     from .bench import measure, table
     from .store import write_whole
 
-    found = measure(quick=quick)
+    def tell(text: str) -> None:
+        sys.stderr.write(f"measuring {text}\n")
+
+    found = measure(quick, tell)
     _console().print(table(found))
     if json_:
         write_whole(json_, json.dumps(found, indent=1) + "\n")

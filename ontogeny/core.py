@@ -7,7 +7,7 @@ and run as one. Everything here is written for one sequence, one seed, one setti
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -111,7 +111,7 @@ class Moment(NamedTuple):
         """What the task makes of the model's outputs."""
         return self.task.loss(self.trace(batch).outputs, batch)
 
-    def with_params(self, params: Params) -> Self:
+    def with_params(self, params: Params) -> "Moment":
         """The same instant, had the parameters been others."""
         return self._replace(params=params)
 
@@ -174,6 +174,7 @@ class Experiment(Component):
     looks: int = count(20)
 
     def __check_init__(self) -> None:
+        super().__check_init__()  # the fields first: what follows relies on them
         for place, stage in enumerate(self.regime):
             if stage.steps % self.looks_of(stage):
                 raise Invalid(

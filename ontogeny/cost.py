@@ -12,10 +12,12 @@ from .core import Experiment
 
 
 class Cost(NamedTuple):
-    """Floating-point operations of matrix products per stage and per look of it, and bytes."""
+    """Floating-point operations of matrix products: per stage, per look of it (probes included)
+    and per step (probes left out); and bytes."""
 
     stages: tuple[float, ...]
     looks: tuple[float, ...]
+    steps: tuple[float, ...]
     memory: float
 
 
@@ -23,7 +25,7 @@ def cost(experiment: Experiment) -> Cost:
     """Counts one lane. The bytes are those of everything a step makes, as if nothing was reused."""
     seed = jnp.zeros((), jnp.int32)
     state, _ = jax.eval_shape(lane.begin, experiment, seed)
-    stages, looks, memory = [], [], 0.0
+    stages, looks, single, memory = [], [], [], 0.0
     for place, stage in enumerate(experiment.regime):
         each = experiment.looks_of(stage)
 
@@ -32,10 +34,12 @@ def cost(experiment: Experiment) -> Cost:
             return lane.advance(experiment, seed, state, seed, jnp.bool_(True), place, steps)
 
         program = jax.make_jaxpr(steps)(state).jaxpr
+        probing = flops(jax.make_jaxpr(lambda s: lane.look(experiment, seed, s, seed))(state).jaxpr)
         looks.append(flops(program))
+        single.append((looks[-1] - probing) / (stage.steps // each))
         stages.append(each * looks[-1])
         memory = max(memory, _bytes(program))
-    return Cost(tuple(stages), tuple(looks), max(memory, 1.0))
+    return Cost(tuple(stages), tuple(looks), tuple(single), max(memory, 1.0))
 
 
 def flops(program: Any) -> float:

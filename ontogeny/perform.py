@@ -5,6 +5,7 @@ together, look by look. Between looks a unit can be saved, stopped and taken up 
 """
 
 import math
+import os
 import platform
 import time
 from collections.abc import Callable, Generator
@@ -22,7 +23,8 @@ from .cost import cost
 from .spell import Spelled, digest, record
 from .store import Arrays, Checkpoint, Record, Store, log
 
-CHECKPOINT_SECONDS = 20.0
+# How often a unit saves itself, at most: what a power cut may cost.
+CHECKPOINT_SECONDS = float(os.environ.get("ONTOGENY_CHECKPOINT_SECONDS", "20"))
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,9 @@ class Unit:
     @property
     def label(self) -> str:
         """What runs, for people."""
-        labels = dict.fromkeys(lane.label for lane in self.lanes)
-        shown = ", ".join(list(labels)[:3]) + (" …" if len(labels) > 3 else "")
-        return f"{shown} × {len({lane.seed for lane in self.lanes})} seeds"
+        first, *others = dict.fromkeys(lane.label for lane in self.lanes)
+        more = f" and {len(others)} more" if others else ""
+        return f"{first}{more} ({len(self.lanes)} runs)"
 
 
 class Look(NamedTuple):
@@ -193,7 +195,7 @@ class _Performance:
             flags,
             stage=stage,
             steps=steps,
-            abreast=_abreast(len(self.lanes), self.cost.stages[stage] / rule.steps),
+            abreast=_abreast(len(self.lanes), self.cost.steps[stage]),
         )
         self._note(answers)
         if rule.until:

@@ -1,14 +1,13 @@
 """How the work goes, for people: a live display on a terminal, plain lines elsewhere."""
 
+import math
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .perform import Look, Unit
 from .workers import Progress
-
-if TYPE_CHECKING:
-    from .perform import Look, Unit
 
 PLAIN_SECONDS = 5.0
 
@@ -25,17 +24,17 @@ class Counted(Progress):
     def close(self) -> None:
         """Leaves the terminal as it was."""
 
-    def planned(self, units: Sequence["Unit"], workers: int) -> None:
+    def planned(self, units: Sequence[Unit], workers: int) -> None:
         """Takes note of all that is to be done."""
         self.cost += sum(unit.cost for unit in units) or 1.0
         self.units += len(units)
         self.started = time.monotonic()
 
-    def looked(self, unit: "Unit", look: "Look") -> None:
+    def looked(self, unit: Unit, look: Look) -> None:
         """A unit came to a look."""
         self.done[id(unit)] = unit.cost * look.step / max(look.steps, 1)
 
-    def finished(self, unit: "Unit") -> None:
+    def finished(self, unit: Unit) -> None:
         """A unit is done."""
         self.done[id(unit)] = unit.cost
 
@@ -59,18 +58,15 @@ class Plain(Counted):
         super().__init__()
         self.spoke = 0.0
 
-    def planned(self, units: Sequence["Unit"], workers: int) -> None:
+    def planned(self, units: Sequence[Unit], workers: int) -> None:
         super().planned(units, workers)
         lanes = sum(len(unit.lanes) for unit in units)
         self._say(f"running {lanes} runs in {len(units)} units on {workers} workers")
 
-    def looked(self, unit: "Unit", look: "Look") -> None:
+    def looked(self, unit: Unit, look: Look) -> None:
         super().looked(unit, look)
         if time.monotonic() - self.spoke > PLAIN_SECONDS:
-            self._say(
-                f"{self.fraction:4.0%}  {unit.label}  step {look.step}/{look.steps}  "
-                f"loss {look.loss:.4f}  {self.left} left"
-            )
+            self._say(f"{self.fraction:4.0%}  {unit.label}  {told(look)}  {self.left} left")
 
     def _say(self, text: str) -> None:
         self.spoke = time.monotonic()
@@ -101,22 +97,22 @@ class Live(Counted):
     def close(self) -> None:
         self.bars.stop()
 
-    def planned(self, units: Sequence["Unit"], workers: int) -> None:
+    def planned(self, units: Sequence[Unit], workers: int) -> None:
         super().planned(units, workers)
         self._whole()
 
-    def looked(self, unit: "Unit", look: "Look") -> None:
+    def looked(self, unit: Unit, look: Look) -> None:
         super().looked(unit, look)
         if id(unit) not in self.rows:
             self.rows[id(unit)] = self.bars.add_task(unit.label[-60:], total=1.0, news="")
         self.bars.update(
             self.rows[id(unit)],
             completed=look.step / max(look.steps, 1),
-            news=f"step {look.step}/{look.steps}  loss {look.loss:.4f}",
+            news=told(look),
         )
         self._whole()
 
-    def finished(self, unit: "Unit") -> None:
+    def finished(self, unit: Unit) -> None:
         super().finished(unit)
         if id(unit) in self.rows:
             self.bars.remove_task(self.rows.pop(id(unit)))
@@ -130,6 +126,12 @@ class Live(Counted):
 def progress() -> Counted:
     """What suits where standard error goes."""
     return Live() if sys.stderr.isatty() else Plain()
+
+
+def told(look: Look) -> str:
+    """A look in a few words."""
+    loss = "" if math.isnan(look.loss) else f"  loss {look.loss:.4f}"
+    return f"step {look.step}/{look.steps}{loss}"
 
 
 def duration(seconds: float) -> str:

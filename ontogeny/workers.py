@@ -12,29 +12,31 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
-from typing import TYPE_CHECKING, Any
+from multiprocessing.context import SpawnProcess
+from typing import Any
 
-if TYPE_CHECKING:  # a worker sets its environment before it imports jax
-    from multiprocessing.context import SpawnProcess
+import jax
 
-    from .perform import Look, Unit
-    from .store import Record, Store
+from .perform import Interrupted, Look, Unit, perform
+from .store import Record, Store
 
-Done = Generator[tuple["Unit", list["Record"]], None, None]
-Pool = Callable[[Sequence["Unit"], "Store | None", "Progress"], Done]
+Done = Generator[tuple[Unit, list[Record]], None, None]
 
 
 class Progress:
     """Who wants to know how the work goes; this one does not."""
 
-    def planned(self, units: Sequence["Unit"], workers: int) -> None:
+    def planned(self, units: Sequence[Unit], workers: int) -> None:
         """All that is to be done."""
 
-    def looked(self, unit: "Unit", look: "Look") -> None:
+    def looked(self, unit: Unit, look: Look) -> None:
         """A unit came to a look."""
 
-    def finished(self, unit: "Unit") -> None:
+    def finished(self, unit: Unit) -> None:
         """A unit is done."""
+
+
+Pool = Callable[[Sequence[Unit], Store | None, Progress], Done]
 
 
 class WorkerError(RuntimeError):
@@ -44,9 +46,7 @@ class WorkerError(RuntimeError):
 def here() -> Pool:
     """Runs units one after the other in this process."""
 
-    def pool(units: Sequence["Unit"], store: "Store | None", progress: Progress) -> Done:
-        from .perform import perform
-
+    def pool(units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
         progress.planned(units, 1)
         for unit in units:
             records = follow(perform(unit, store), partial(progress.looked, unit))
@@ -57,8 +57,8 @@ def here() -> Pool:
 
 
 def follow(
-    looks: "Generator[Look, None, list[Record]]", tell: "Callable[[Look], None]"
-) -> list["Record"]:
+    looks: Generator[Look, None, list[Record]], tell: Callable[[Look], None]
+) -> list[Record]:
     """Sees a unit through to its end, passing on its news."""
     while True:
         try:
@@ -72,7 +72,7 @@ def follow(
 def processes(workers: int) -> Pool:
     """Runs units in processes of their own, each on a core of its own."""
 
-    def pool(units: Sequence["Unit"], store: "Store | None", progress: Progress) -> Done:
+    def pool(units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
         progress.planned(units, workers)
         crew = _Crew(store, units)
         try:
@@ -100,7 +100,7 @@ def processes(workers: int) -> Pool:
 class _Crew:
     """The worker processes, by the core they are on, and the units that wait."""
 
-    def __init__(self, store: "Store | None", units: Sequence["Unit"]) -> None:
+    def __init__(self, store: Store | None, units: Sequence[Unit]) -> None:
         self.store = store
         self.waiting = list(reversed(units))
         self.context = multiprocessing.get_context("spawn")
@@ -126,7 +126,7 @@ class _Crew:
             self.busy[core] = unit
         self._send(core, unit)
 
-    def news(self) -> "Iterator[tuple[int, Unit, Any]]":
+    def news(self) -> Iterator[tuple[int, Unit, Any]]:
         """What those at work have to say; one that died says so."""
         lines = {line: core for core, line in self.lines.items() if core in self.busy}
         for line in wait(list(lines)):
@@ -157,17 +157,15 @@ class _Crew:
                 person.terminate()
                 person.join()
 
-    def _send(self, core: int, unit: "Unit | None") -> None:
+    def _send(self, core: int, unit: Unit | None) -> None:
         with suppress(OSError):  # if it died, news() will tell
             self.lines[core].send(unit)
 
 
-def _work(core: int, line: Connection, store: "Store | None") -> None:
+def _work(core: int, line: Connection, store: Store | None) -> None:
     """What a worker does: takes units until there are none, with news at every look."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked decides when to stop
     settle(core)
-    from .perform import Interrupted, perform
-
     try:
         while (unit := line.recv()) is not None:
             looks = perform(unit, store, stop=line.poll)
@@ -195,8 +193,6 @@ def settle(core: int) -> None:
 
 def remember_programs() -> None:
     """Keeps compiled programs in the user's cache folder, so that a second start is quick."""
-    import jax
-
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     jax.config.update("jax_compilation_cache_dir", os.path.join(home, "ontogeny", "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)

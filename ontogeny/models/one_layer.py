@@ -85,7 +85,8 @@ class OneLayer(_OneLayer):
     def _read(
         self, output: Float[Array, "vocab width"], features: Float[Array, "read width"]
     ) -> Float[Array, "read vocab"]:
-        return (features @ output.T) * self.readout_gain()
+        outputs: Array = (features @ output.T) * self.readout_gain()
+        return outputs
 
 
 class ReluLayer(_OneLayer):
@@ -100,4 +101,5 @@ class ReluLayer(_OneLayer):
         self, output: Float[Array, "unit width"], features: Float[Array, "read width"]
     ) -> Float[Array, "read vocab"]:
         active = jax.nn.relu(features @ output.T).reshape(len(features), -1, self.hidden)
-        return jnp.mean(active, axis=-1) * (self.gain * self.width**0.5)
+        outputs: Array = jnp.mean(active, axis=-1) * (self.gain * self.width**0.5)
+        return outputs

@@ -1,0 +1,131 @@
+"""Every claim is well formed, at both scales, without being run; and judging works."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from conftest import tiny
+
+from ontogeny import Invalid, Outcome, Run, lane
+from ontogeny.claim import CLAIMS, Claim, Paper, Scale, Sizes, claim, find, judge, weigh, write_json
+
+EVERY = [
+    pytest.param(each, scale, id=f"{each.name}-{scale}")
+    for each in CLAIMS.values()
+    for scale in Scale
+    if each.evidence
+]
+
+
+def shapes(experiment):
+    """The shapes of a run's answers, from the program alone."""
+    seed = jnp.zeros((), jnp.int32)
+
+    def program():
+        state, first = lane.begin(experiment, seed)
+        for place, stage in enumerate(experiment.regime):
+            state = lane.enter(experiment, seed, state, place)
+            steps = stage.steps // experiment.looks_of(stage)
+            state, last = lane.advance(experiment, seed, state, seed, jnp.bool_(True), place, steps)
+            assert jax.tree.map(jnp.shape, last) == jax.tree.map(jnp.shape, first)
+        return first
+
+    return jax.eval_shape(program)
+
+
+def stand_in(experiment, name, seeds):
+    looks = len(experiment.clock)
+    answers = {
+        probe: np.full((seeds, looks, *answer.shape), 0.5)
+        for probe, answer in shapes(experiment).items()
+    }
+    return Run(name, np.array(experiment.clock), answers, tuple(range(seeds)))
+
+
+@pytest.mark.parametrize(("each", "scale"), EVERY)
+def test_a_claim_yields_evidence_from_answers_of_these_shapes(each, scale):
+    runs = {name: stand_in(e, name, each.seeds) for name, e in each.named(scale).items()}
+    verdict = weigh(each, scale, runs, each.seeds)
+    assert verdict.evidence and verdict.outcome in Outcome
+    assert all(e.n == each.seeds for e in verdict.evidence)
+    assert verdict.as_json()["departures"] or scale == Scale.PAPER
+
+
+@pytest.mark.parametrize("each", CLAIMS.values(), ids=lambda each: each.name)
+def test_a_claim_says_a_sentence_and_where_it_stands(each):
+    assert each.says.endswith(".") and len(each.says) > 40 and each.where
+    assert each.untested or each.seeds >= 3
+    assert each.name.islower() and not each.name.startswith("test")
+
+
+def test_every_paper_has_a_headline_that_can_be_judged():
+    papers = {each.paper.key for each in CLAIMS.values()}
+    assert {each.paper.key for each in find([])} == papers
+    assert all(each.evidence for each in find([]))
+
+
+def test_claims_are_found_by_name_part_pattern_and_paper():
+    assert [c.name for c in find(["attention_stays_balanced"])] == ["attention_stays_balanced"]
+    assert len(find(["joint_*"])) == 3
+    assert {c.name for c in find(["gpt2"])} == {n for n in CLAIMS if "gpt2" in n}
+    assert len(find(["feature-resemblance"])) == len(find(["all"])) >= 25
+    with pytest.raises(Invalid, match="did you mean 'attention_stays_balanced'"):
+        find(["attention_stay_balanced_x"])
+
+
+PAPER = Paper("test", "A test", "https://example.org")
+
+
+def made(evidence, **experiments):
+    return Claim("made", "It is made.", PAPER, "here", experiments, evidence, 2)
+
+
+def execute(experiments, seeds):
+    from ontogeny import execute as run
+
+    return run(experiments, seeds)
+
+
+def test_judging_weighs_what_the_runs_say():
+    def evidence(by_rate, plain):
+        assert list(by_rate) == [0.1, 0.5]
+        yield by_rate[0.5].final("train loss").below(100)
+        yield plain.final("train loss").above(100)
+
+    sweep = {rate: tiny(rate=rate) for rate in (0.1, 0.5)}
+    (verdict,) = judge([made(evidence, by_rate=sweep, plain=tiny())], execute)
+    assert verdict.outcome == Outcome.CONTRADICTED
+    assert [e.outcome for e in verdict.evidence] == ["supported", "contradicted"]
+    assert verdict.evidence[0].text == "by_rate 0.5: final train loss is below 100"
+    assert verdict.command == "ontogeny judge made --scale laptop --seeds 2"
+    (row,) = json.loads(write_json([verdict]))
+    assert {"claim", "paper", "where", "outcome", "scale", "seeds", "seconds"} <= set(row)
+    assert {"departures", "command", "evidence"} <= set(row)
+    assert {"text", "outcome", "ours", "low", "high", "paper", "n"} <= set(row["evidence"][0])
+
+
+def test_a_run_that_blew_up_leaves_a_claim_undecided_and_says_when():
+    def evidence(mad, sane):
+        yield sane.final("train loss").below(100)
+
+    (verdict,) = judge([made(evidence, mad=tiny(rate=1e30), sane=tiny())], execute)
+    assert verdict.outcome == Outcome.UNDECIDED
+    assert "mad: seed 0: " in verdict.trouble[0] and "step" in verdict.trouble[0]
+
+
+def test_sizes_resolve_to_one_scale():
+    sized = made(lambda x: iter([]), x=Sizes(tiny(rate=0.1), tiny(rate=0.2)))
+    assert sized.named(Scale.LAPTOP)["x"].regime[0].rate == 0.1
+    assert sized.named(Scale.PAPER)["x"].regime[0].rate == 0.2
+
+
+def test_a_claim_and_its_function_must_agree_on_names():
+    with pytest.raises(Invalid, match="takes"):
+        claim(PAPER, "here", one=tiny())(lambda other: iter([]))
+
+
+def test_an_untested_claim_keeps_its_reason():
+    (verdict,) = judge(find(["order_matters_in_pretrained_language_models"]), execute)
+    assert verdict.outcome == Outcome.UNTESTED and "pretrained" in verdict.claim.untested

@@ -1,0 +1,166 @@
+"""The command line as a person meets it, with bad input too."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CHEAP = "gradients_have_the_stated_form"
+
+
+def ontogeny(*words, cwd, expect=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "ontogeny.cli", *map(str, words)],
+        cwd=cwd,
+        env=os.environ | {"COLUMNS": "160"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == expect, done.stdout + done.stderr
+    return done.stdout if expect == 0 else done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder in which one cheap claim has been judged."""
+    folder = tmp_path_factory.mktemp("cli")
+    out = ontogeny("judge", CHEAP, "--json", "v.json", cwd=folder)
+    assert "✓ supported" in out and "final gradient error is below 0.0001" in out
+    return folder
+
+
+def test_help_answers_at_once(tmp_path):
+    times = []
+    for _ in range(3):
+        began = time.monotonic()
+        out = ontogeny("--help", cwd=tmp_path)
+        times.append(time.monotonic() - began)
+    assert all(word in out for word in ("judge", "list", "show", "vary", "report", "runs", "bench"))
+    assert min(times) < 0.5
+
+
+def test_judge_writes_the_agreed_json(folder):
+    (row,) = json.loads((folder / "v.json").read_text())
+    assert row["claim"] == CHEAP and row["outcome"] == "supported" and row["seeds"] == 5
+    assert row["command"] == f"ontogeny judge {CHEAP} --scale laptop --seeds 5"
+    assert row["evidence"][0]["n"] == 5 and row["seconds"] > 0
+
+
+def test_an_unchanged_claim_is_answered_from_the_store(folder):
+    began = time.monotonic()
+    ontogeny("judge", CHEAP, cwd=folder)
+    assert time.monotonic() - began < 5
+
+
+def test_list_knows_what_was_judged(folder):
+    rows = {row["claim"]: row for row in json.loads(ontogeny("list", "--json", cwd=folder))}
+    assert rows[CHEAP]["outcome"] == "supported" and not rows[CHEAP]["stale"]
+    assert rows["attention_stays_balanced"]["outcome"] == ""
+    assert rows["order_matters_in_pretrained_language_models"]["outcome"] == "untested"
+    assert "· not judged" in ontogeny("list", cwd=folder)
+
+
+def test_show_spells_everything_out(folder):
+    out = ontogeny("show", CHEAP, cwd=folder)
+    for text in ("Lemma 1", "tuples: 10", "rate: 0.1", "departure: ", "✓ supported", "--seeds 5"):
+        assert text in out
+    assert "Not judged yet" in ontogeny("show", "attention_stays_balanced", cwd=folder)
+    assert "pretrained" in ontogeny("show", "order_matters_in_pretrained", cwd=folder)
+
+
+def test_vary_shows_where_the_verdict_flips(folder):
+    out = ontogeny(
+        *("vary", CHEAP, "--sweep", "regime.0.rate=0.1,1e30", "--seeds", "2", "--out", "v.png"),
+        *("--json", "vary.json"),
+        cwd=folder,
+    )
+    assert "flips: supported at regime.0.rate=0.1, undecided at regime.0.rate=1e30" in out
+    assert "not a finite number" in out
+    assert (folder / "v.png").read_bytes().startswith(b"\x89PNG")
+    rows = json.loads((folder / "vary.json").read_text())
+    assert [row["outcome"] for row in rows] == ["supported", "undecided"]
+    assert rows[0]["command"].startswith(f"ontogeny vary {CHEAP} --set regime.0.rate=0.1")
+
+
+def test_two_sweeps_make_a_phase_diagram(folder):
+    out = ontogeny(
+        *("vary", CHEAP, "--set", "trained.task.tuples=4", "--sweep", "task.ratio=1,2"),
+        *("--sweep", "model.scale=0.1,0.5", "--seeds", "2", "--out", "phase.pdf"),
+        cwd=folder,
+    )
+    assert out.count("✓ supported") == 4 and "does not flip" in out
+    assert (folder / "phase.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_report_is_one_page_that_needs_nothing_else(folder):
+    out = ontogeny("report", "--out", "page", cwd=folder)
+    assert "2 claims judged" in out  # the cheap one, and the untested one
+    page = (folder / "page" / "index.html").read_text()
+    assert "gradients of all three matrices" in page and page.count("<svg") >= 1
+    assert f"ontogeny judge {CHEAP}" in page and "tuples: 10" in page
+    loads = re.findall(r"(?:src|href)=\"(https?://[^\"]*)\"", page)
+    assert all(link.startswith("https://arxiv.org/") for link in loads)  # links, nothing fetched
+    assert "<script" not in page and "@import" not in page
+
+
+def test_a_report_of_nothing_says_so(tmp_path):
+    ontogeny("report", "gradients", "--out", "page", cwd=tmp_path)
+    assert "Nothing is judged yet" in (tmp_path / "page" / "index.html").read_text()
+
+
+def test_runs_lists_and_prunes(folder):
+    out = ontogeny("runs", cwd=folder)
+    assert "OneLayer" in out and "runs in .ontogeny" in out
+    rows = json.loads(ontogeny("runs", "--json", cwd=folder))
+    assert len(rows) >= 5 and all(row["bytes"] > 0 for row in rows)
+    assert "freed" in ontogeny("runs", "--prune", cwd=folder)
+    kept = json.loads(ontogeny("runs", "--json", cwd=folder))
+    assert len(kept) == 5  # what vary made is gone, what the claim needs is there
+    assert "0 runs" in ontogeny("runs", "--store", "nowhere", cwd=folder)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["judge", "gradient_have_the_stated_forms"], f"did you mean '{CHEAP}'"),
+        (["judge", CHEAP, "--scale", "laptp"], "no scale 'laptp': did you mean 'laptop'"),
+        (["judge", CHEAP, "--seeds", "0"], "--seeds must be at least 1"),
+        (["judge", CHEAP, "--workers", "-1"], "--workers must be at least 0"),
+        (["show", "joint"], "could be any of"),
+        (["vary", CHEAP, "--set", "task.ration=3"], "did you mean 'task.ratio'"),
+        (["vary", CHEAP, "--set", "traned.task.ratio=3"], "did you mean 'trained.task.ratio'"),
+        (["vary", CHEAP, "--set", "task.ratio"], "is not PATH=VALUE"),
+        (["vary", CHEAP, "--set", "task.ratio=much"], "expected a number"),
+        (["vary", CHEAP, "--set", "task.tuples=0"], "Analogy.tuples must be at least 1"),
+        (["vary", CHEAP, "--set", "model.width=8"], "too small for 42 orthonormal tokens"),
+        (["vary", CHEAP, "--set", "regime.0.rate=-1"], "Descent.rate must be at least 0"),
+        (["vary", CHEAP, "--set", "regime.0.rate=nan"], "must be a finite number"),
+        (["vary", CHEAP, "--sweep", "task.ratio=1,1"], "must be there and differ"),
+        (["vary", "order_matters_in_pretrained_language_models"], "cannot be run here"),
+    ],
+)
+def test_bad_input_is_named_with_exit_code_2(tmp_path, words, message):
+    err = ontogeny(*words, cwd=tmp_path, expect=2)
+    assert message in err and "Traceback" not in err
+
+
+def test_a_store_that_is_a_file_is_refused(tmp_path):
+    Path(tmp_path / "store").write_text("no folder")
+    assert "is a file" in ontogeny("runs", "--store", "store", cwd=tmp_path, expect=2)
+
+
+def test_unknown_words_exit_with_an_error(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "ontogeny.cli", "jugde"],
+        capture_output=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 2 and b"judge" in done.stdout + done.stderr

@@ -1,0 +1,164 @@
+"""Promises that every task, model, stage and probe keeps, found by walking the package."""
+
+import importlib
+import inspect
+import pkgutil
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import pytest
+
+import ontogeny
+from ontogeny import (
+    GPT2,
+    AdamW,
+    Analogy,
+    DeepLinear,
+    Descent,
+    Imbalance,
+    Labelled,
+    Loss,
+    OneLayer,
+    PairResemblance,
+    ReadoutDescent,
+    ReluLayer,
+    Resemblance,
+    ResemblanceByLayer,
+    Success,
+    TwoHop,
+)
+from ontogeny.core import Model, Moment, Probe, Stage, Task
+from ontogeny.probes.gradients import GradientError
+
+
+def every(kind):
+    """The public classes of a kind, wherever they are in the package."""
+    found = set()
+    for module in pkgutil.walk_packages(ontogeny.__path__, "ontogeny."):
+        for _, thing in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if issubclass(thing, kind) and not inspect.isabstract(thing) and thing is not kind:
+                found.add(thing)
+    return {thing for thing in found if not thing.__name__.startswith("_")}
+
+
+TASKS = [Analogy(tuples=4, ratio=3.0), TwoHop(tuples=4), Labelled(labels=3, shared=3)]
+MODELS = [
+    OneLayer(width=20, scale=0.5),
+    ReluLayer(width=20, hidden=3, scale=0.5),
+    GPT2(width=8, depth=2, heads=2, scale=0.5),
+    DeepLinear(width=20, depth=3, first=0.5),
+]
+STAGES = [
+    Descent(steps=3, rate=0.0, momentum=0.5),
+    AdamW(steps=3, rate=0.0, decay=0.1),
+    ReadoutDescent(steps=3, rate=0.0),
+    Descent(steps=3, rate=0.0, batch=5),
+]
+PROBES = [
+    Loss("train"),
+    Success("conclusion"),
+    Resemblance("sources", "targets"),
+    PairResemblance("sources", "targets"),
+    ResemblanceByLayer("sources", "targets"),
+    Imbalance("train"),
+    GradientError("train"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "examples"), [(Task, TASKS), (Model, MODELS), (Stage, STAGES), (Probe, PROBES)]
+)
+def test_every_component_is_under_contract(kind, examples):
+    assert every(kind) == {type(example) for example in examples}
+
+
+def named(things):
+    return pytest.mark.parametrize("thing", things, ids=lambda thing: type(thing).__name__)
+
+
+@named(TASKS + MODELS + STAGES + PROBES)
+def test_every_leaf_is_a_float(thing):
+    assert all(isinstance(leaf, float) for leaf in jax.tree.leaves(thing))
+
+
+@named(TASKS)
+def test_the_same_key_draws_the_same_rows_and_they_fit_the_task(thing):
+    world = thing.world(jr.key(0))
+    for split in thing.splits:
+        batch = thing.sample(world, split, jr.key(1))
+        again = thing.sample(world, split, jr.key(1))
+        assert all(jnp.array_equal(a, b) for a, b in zip(batch, again, strict=True))
+        assert batch.inputs.shape[1] <= thing.length
+        for tokens in (batch.inputs, batch.targets):
+            assert tokens.min() >= 0 and tokens.max() < thing.vocab
+        assert batch.at.min() >= 0 and batch.at.max() < batch.inputs.shape[1]
+        assert batch.weights.min() >= 0 and batch.weights.sum() > 0
+
+
+@named([task for task in TASKS if "conclusion" in task.splits])
+def test_what_is_to_be_concluded_is_never_trained(thing):
+    def rows(split):
+        batch = thing.sample((), split, jr.key(0))
+        return {tuple(map(int, row)) for row in batch.inputs}
+
+    others = [s for s in thing.splits if s not in ("conclusion",)]
+    assert all(rows("conclusion").isdisjoint(rows(split)) for split in others)
+
+
+@named(MODELS)
+def test_models_are_causal_and_read_where_they_are_asked(thing):
+    task = Analogy(tuples=4)
+    params = thing.init(task, jr.key(0))
+    short, at = jnp.array([3]), jnp.array([0])
+    long, both = jnp.array([3, 9]), jnp.array([0, 1])
+    first = thing(params, short, at)
+    trace = thing(params, long, both)
+    assert trace.outputs.shape == (2, task.vocab)
+    assert jnp.allclose(first.outputs[0], trace.outputs[0], atol=1e-5)
+    assert jnp.allclose(thing(params, long, at).outputs, first.outputs, atol=1e-5)
+    assert jnp.allclose(thing(params, long, both[1:]).outputs[0], trace.outputs[1], atol=1e-5)
+    for weights in trace.attention:
+        assert jnp.allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
+
+
+def moment(model):
+    task = Analogy(tuples=4, ratio=3.0)
+    return Moment(task, (), model, model.init(task, jr.key(0)), jr.key(1))
+
+
+@named(STAGES)
+def test_a_zero_rate_moves_nothing(thing):
+    now = moment(OneLayer(width=20, scale=0.5))
+    params, _ = thing.advance(now, thing.init(now), jnp.zeros((), jnp.int32), 3)
+    assert all(
+        jnp.array_equal(a, b)
+        for a, b in zip(jax.tree.leaves(params), jax.tree.leaves(now.params), strict=True)
+    )
+
+
+@named(PROBES)
+def test_probes_answer_with_finite_numbers(thing):
+    assert jnp.isfinite(thing(moment(OneLayer(width=20, scale=0.5)))).all()
+    assert jnp.isfinite(thing(moment(OneLayer(width=20, scale=0.0)))).all() or isinstance(
+        thing, GradientError
+    )
+
+
+def test_a_stage_moves_only_the_parts_it_names():
+    now = moment(OneLayer(width=20, scale=0.5))
+    stage = Descent(steps=1, rate=1.0, parts=("value",))
+    params, _ = stage.step(now, stage.init(now))
+    assert jnp.array_equal(params.output, now.params.output)
+    assert jnp.array_equal(params.key_query, now.params.key_query)
+    assert not jnp.array_equal(params.value, now.params.value)
+
+
+def test_drawn_rows_come_as_often_as_they_count():
+    from ontogeny.regimes.descent import drawn
+
+    batch = Analogy(tuples=4, ratio=3.0).sample((), "train", jr.key(0))
+    rows = drawn(batch, 7000, jr.key(2))
+    similarity = jnp.mean(rows.inputs[:, 1] == 16)
+    assert jnp.allclose(similarity, 6 / 7, atol=0.02)
+    assert jnp.allclose(rows.weights, 1.0)

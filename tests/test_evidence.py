@@ -1,0 +1,98 @@
+"""What numbers over seeds can and cannot say."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ontogeny import Invalid, Measurement, Outcome, Run
+from ontogeny.evidence import interval
+
+SUPPORTED, CONTRADICTED, UNDECIDED = Outcome.SUPPORTED, Outcome.CONTRADICTED, Outcome.UNDECIDED
+
+
+def measured(*values, **keywords):
+    return Measurement("it", np.array(values, float), **keywords)
+
+
+def test_the_interval_is_students():
+    values = np.array([0.1, 0.5, 0.4, 0.9])
+    expected = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
+    assert interval(values) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "outcome"),
+    [
+        (measured(0.9, 0.91, 0.92).above(0.8), SUPPORTED),
+        (measured(0.9, 0.91, 0.92).above(0.95), CONTRADICTED),
+        (measured(0.5, 0.9, 0.99).above(0.8), UNDECIDED),
+        (measured(0.1, 0.11, 0.12).below(0.2), SUPPORTED),
+        (measured(0.1, 0.11, 0.12).below(0.05), CONTRADICTED),
+        (measured(0.99, 1.0, 1.01).near(1.0, within=0.1), SUPPORTED),
+        (measured(0.99, 1.0, 1.01).near(2.0, within=0.1), CONTRADICTED),
+        (measured(0.5, 1.0, 1.5).near(1.0, within=0.1), UNDECIDED),
+        (measured(0.99, 1.0, 1.01).near(1.1, within=0.1), UNDECIDED),
+    ],
+)
+def test_the_interval_decides(evidence, outcome):
+    assert evidence.outcome == outcome
+
+
+def test_comparisons_are_paired_by_seed():
+    """Far apart from seed to seed, but always by the same step: the pairs decide."""
+    low, high = measured(0.0, 5.0, 10.0), measured(1.0, 6.01, 11.0)
+    assert high.exceeds(low, by=0.5).outcome == SUPPORTED
+    assert low.exceeds(high).outcome == CONTRADICTED
+    assert high.exceeds(measured(10.0, 0.0, 6.0)).outcome == UNDECIDED
+
+
+def test_one_seed_decides_nothing():
+    evidence = measured(1.0).above(0.5)
+    assert evidence.outcome == UNDECIDED and evidence.note == "one seed decides nothing"
+
+
+def test_identical_seeds_are_said_to_be_identical():
+    evidence = measured(1.0, 1.0, 1.0).above(0.99, paper=1.0)
+    assert evidence.outcome == SUPPORTED and evidence.note == "identical in all 3 seeds"
+    assert (evidence.ours, evidence.low, evidence.high, evidence.paper) == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_number_that_is_none_never_supports(bad):
+    trouble = ("seed 1: train loss not a finite number by step 10",)
+    for evidence in (
+        measured(1.0, bad, 1.0, trouble=trouble).above(0.5),
+        measured(1.0, bad, 1.0, trouble=trouble).near(1.0, within=10.0),
+        measured(1.0, 1.0, 1.0).exceeds(measured(0.0, bad, 0.0, trouble=trouble)),
+    ):
+        assert evidence.outcome == UNDECIDED and "by step 10" in evidence.note
+
+
+def run():
+    steps = np.array([0, 10, 20])
+    success = np.array([[0.0, 0.6, 1.0], [0.0, 0.4, 0.9]])
+    return Run("r", steps, {"success": success, "layers": np.ones((2, 3, 4))}, (0, 1))
+
+
+def test_a_run_is_asked_by_the_name_of_a_probe():
+    assert run().final("success").values.tolist() == [1.0, 0.9]
+    assert run().initial("success").values.tolist() == [0.0, 0.0]
+    assert run().peak("success").values.tolist() == [1.0, 0.9]
+    assert run().at("success", 15).values.tolist() == [0.6, 0.4]
+    assert run().first_step_above("success", 0.5).values.tolist() == [10.0, 20.0]
+    with pytest.raises(Invalid, match="no probe 'sucess': did you mean 'success'"):
+        run().final("sucess")
+
+
+def test_a_level_never_passed_leaves_it_undecided():
+    evidence = run().first_step_above("success", 0.95).below(100)
+    assert evidence.outcome == UNDECIDED
+    assert "seed 1 never has success above 0.95" in evidence.note
+
+
+def test_arrays_are_indexed_before_they_are_weighed():
+    layers = run().final("layers")
+    assert len(layers) == 4 and layers[2].values.tolist() == [1.0, 1.0]
+    assert layers.magnitude().values.tolist() == [1.0, 1.0]
+    with pytest.raises(Invalid, match="index it first"):
+        layers.above(0.5)

@@ -1,0 +1,67 @@
+"""The order of the house: imports point one way, files stay small, nothing prints."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted((ROOT / "ontogeny").rglob("*.py"))
+
+# A file may import from its own level's kin only where said, and from any level before it.
+LEVELS = [
+    {"fields"},
+    {"core", "theory"},
+    {"lane", "tasks", "models", "regimes", "probes"},
+    {"cost", "spell", "store", "evidence"},
+    {"perform"},
+    {"workers"},
+    {"engine", "progress"},
+    {"claim"},
+    {"claims", "vary"},
+    {"report", "bench"},
+    {"cli"},
+]
+KIN = {("models", "models"), ("regimes", "models"), ("probes", "models"), ("claims", "claims")}
+KIN |= {("report", "report"), ("regimes", "regimes"), ("probes", "probes")}
+
+
+def level(name):
+    return next(place for place, names in enumerate(LEVELS) if name in names)
+
+
+def imports(path):
+    """The parts of the package that a file imports, and its own part."""
+    inside = path.relative_to(ROOT / "ontogeny").with_suffix("").parts
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            target = (*inside[: len(inside) - node.level], *(node.module or "").split("."))
+            names = [target[0]] if target[0] else [alias.name for alias in node.names]
+            yield from ((inside[0], name) for name in names)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path):
+    for own, other in imports(path):
+        if own != "__init__" and (own, other) not in KIN:
+            assert level(other) < level(own), f"{own} imports {other}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_stay_small_and_silent(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 350
+    assert path.name not in ("utils.py", "common.py", "helpers.py")
+    if path.name != "cli.py":
+        calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
+        assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
+
+
+def test_theory_stands_alone():
+    for path in (ROOT / "ontogeny" / "theory").glob("*.py"):
+        assert not list(imports(path))
+
+
+def test_no_pickle_in_the_house():
+    for path in FILES:
+        assert "import pickle" not in path.read_text()

@@ -1,0 +1,122 @@
+"""Together is alone; resumed is uninterrupted; one program per structure."""
+
+import jax
+import numpy as np
+import pytest
+from conftest import tiny
+
+from ontogeny import Descent, Store, Until, execute
+from ontogeny import lane as one
+from ontogeny.engine import plan, recall
+from ontogeny.perform import Interrupted, Lane, perform
+from ontogeny.workers import follow
+
+
+def same(one_run, other, tolerance=1e-5):
+    for name, values in one_run.answers.items():
+        np.testing.assert_allclose(values, other.answers[name], atol=tolerance, rtol=tolerance)
+
+
+def test_running_together_is_running_alone():
+    pair = {"a": tiny(rate=0.3), "b": tiny(rate=1.0, ratio=4.0), "c": tiny(width=20)}
+    together = execute(pair, seeds=3)
+    for name, experiment in pair.items():
+        same(together[name], execute({name: experiment}, seeds=3)[name])
+
+
+def test_more_seeds_do_not_change_the_first_ones():
+    few, many = execute({"x": tiny()}, seeds=2)["x"], execute({"x": tiny()}, seeds=4)["x"]
+    for name, values in few.answers.items():
+        np.testing.assert_allclose(values, many.answers[name][:2], atol=1e-5)
+
+
+def test_seeds_differ_and_training_does_something():
+    run = execute({"x": tiny()}, seeds=3)["x"]
+    losses = run.curve("train loss")
+    assert len(set(losses[:, 0].tolist())) == 3
+    assert (losses[:, -1] < losses[:, 0]).all()
+
+
+def test_experiments_of_one_structure_are_traced_once(monkeypatch):
+    traces = []
+    advance = one.advance
+    monkeypatch.setattr(one, "advance", lambda *a: (traces.append(1), advance(*a))[1])
+    experiments = {f"{rate}": tiny(rate=rate, width=24, steps=10) for rate in (0.1, 0.2, 0.3)}
+    execute(experiments, seeds=2)
+    # one per stage to run, one per stage to count the cost here and in the plan
+    assert len(traces) == 2 * 3
+
+
+@pytest.mark.parametrize("after", range(1, 11))
+def test_resumed_at_any_look_is_uninterrupted(store, after):
+    whole = execute({"x": tiny()}, seeds=2)["x"]
+    lanes = [Lane("x", tiny(), seed) for seed in range(2)]
+    (unit,) = plan(lanes, 1, store)
+    looks = 0
+
+    def stop():
+        return looks >= after
+
+    def count(_):
+        nonlocal looks
+        looks += 1
+
+    with pytest.raises(Interrupted):
+        follow(perform(unit, store, stop), count)
+    (rest,) = plan(lanes, 1, store)
+    assert rest.position != (0, 0) and rest.cost < unit.cost
+    resumed = execute({"x": tiny()}, seeds=2, store=store)["x"]
+    same(whole, resumed, tolerance=0)
+    assert not list((store.root / "partial").iterdir())
+
+
+def test_a_stage_ends_for_each_run_when_it_has_passed_the_level(store):
+    """Lanes that ended wait for the others unchanged; alone or together, they end at one step."""
+    until = Until("train loss", level=1.6)
+    regime = (Descent(steps=40, rate=0.6, until=until), Descent(steps=10, rate=5.0))
+    experiment = tiny(regime=regime, looks=10)
+    run = execute({"x": experiment}, seeds=4, store=store)["x"]
+    losses = run.curve("train loss")[:, :11]
+    ends = [int(np.argmax(seed < 1.6)) for seed in losses]
+    assert len(set(ends)) > 1 and min(ends) > 0
+    for seed, end in zip(losses, ends, strict=True):
+        assert (seed[end:] == seed[end]).all()
+    same(run, execute({"x": experiment}, seeds=4)["x"])
+    alone = execute({"x": experiment}, seeds=1)["x"]
+    np.testing.assert_allclose(alone.curve("train loss")[0], run.curve("train loss")[0], rtol=1e-5)
+
+
+def test_a_run_that_blows_up_says_so_and_does_not_disturb_its_neighbours():
+    mad, sane = tiny(rate=1e30), tiny(rate=0.5)
+    runs = execute({"mad": mad, "sane": sane}, seeds=2)
+    assert not runs["sane"].trouble
+    assert len(runs["mad"].trouble) == 2
+    assert "seed 0: " in runs["mad"].trouble[0] and "by step" in runs["mad"].trouble[0]
+    same(runs["sane"], execute({"sane": sane}, seeds=2)["sane"])
+
+
+def test_what_the_store_has_is_not_run_again(store, monkeypatch):
+    first = execute({"x": tiny()}, seeds=2, store=store)["x"]
+    monkeypatch.setattr("ontogeny.engine.plan", None)
+    same(first, execute({"again": tiny()}, seeds=2, store=store)["again"], tolerance=0)
+    found = recall({"x": tiny()}, 2, store)
+    assert found is not None and recall({"x": tiny()}, 3, store) is None
+
+
+def test_units_share_the_work_and_fit_the_memory(monkeypatch):
+    lanes = [Lane("x", tiny(), seed) for seed in range(8)]
+    assert len(plan(lanes, 2)) == 1  # too little to compile twice for
+    monkeypatch.setattr("ontogeny.engine._WORTH_COMPILING", 1.0)
+    assert len(plan(lanes, 2)) == 4
+    price = jax.tree.map(float, plan(lanes, 2)[0].cost)
+    assert price > 0
+    monkeypatch.setattr("ontogeny.engine._memory", lambda workers: 1.0)
+    assert len(plan(lanes, 2)) == 8
+
+
+def test_a_full_disk_costs_the_record_not_the_run(tmp_path, caplog):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the store's folder should be")
+    run = execute({"x": tiny()}, seeds=1, store=Store(blocked / "store"))["x"]
+    assert run.curve("train loss").shape == (1, 11)
+    assert "is not kept" in caplog.text

@@ -1,0 +1,73 @@
+"""The same text, the same name; any other field or code, another."""
+
+import ast
+import dataclasses
+
+import pytest
+from conftest import tiny
+
+from ontogeny import Analogy, Invalid
+from ontogeny.spell import _bare, digest, edit, paths, record, sources, spell
+
+
+def test_an_experiment_is_spelled_out_in_full_with_its_defaults():
+    spelled = spell(tiny())
+    assert spelled["task"] == {"is": "ontogeny.tasks.analogy.Analogy", "tuples": 3, "ratio": 2.0}
+    assert spelled["regime"][0]["split"] == "train" and spelled["regime"][0]["momentum"] == 0.0
+    assert set(spelled["probes"]) == {"train loss", "success", "resemblance", "imbalance"}
+
+
+def test_every_field_is_in_the_name():
+    names = {digest(record(tiny()))}
+    changes = [
+        (path, {"float": "3.5", "int": "20", "str": "similarity"}[type(value).__name__])
+        for path, value in paths(tiny()).items()
+        if type(value).__name__ in ("float", "int") and "layer" not in path and path != "looks"
+    ]
+    for path, text in changes:
+        names.add(digest(record(edit(tiny(), path, text))))
+    same = [path for path, text in changes if str(paths(tiny())[path]) == text]
+    assert len(names) == len(changes) - len(same) + 1
+    assert digest(record(tiny())) == digest(record(tiny()))
+
+
+def test_the_code_behind_an_experiment_is_in_its_name_and_other_code_is_not():
+    modules = set(sources(tiny()))
+    assert {"ontogeny.tasks.analogy", "ontogeny.models.one_layer", "ontogeny.core"} <= modules
+    assert {"ontogeny.lane", "ontogeny.models.initial"} <= modules
+    assert not modules & {"ontogeny.models.gpt2", "ontogeny.cli", "ontogeny.store"}
+    assert not any(name.startswith(("jax", "equinox")) for name in modules)
+
+
+def test_words_may_improve_without_a_rerun():
+    before = 'def f(x):\n    """Old."""\n    return x\n'
+    after = 'def f(x):\n    """New words."""\n    # why\n    return x\n'
+    other = 'def f(x):\n    """Old."""\n    return x + 1\n'
+    dump = [ast.dump(_bare(ast.parse(text))) for text in (before, after, other)]
+    assert dump[0] == dump[1] != dump[2]
+
+
+def test_edits_are_checked_like_anything_written_by_hand():
+    assert edit(tiny(), "task.ratio", "7").task.ratio == 7.0
+    assert edit(tiny(), "regime.1.rate", "0.25").regime[1].rate == 0.25
+    assert edit(tiny(), "regime.0.parts", "value").regime[0].parts == ("value",)
+    assert edit(tiny(), "looks", "10").looks == 10
+    for path, text, message in [
+        ("task.ration", "7", "did you mean 'task.ratio'"),
+        ("task.ratio", "seven", "expected a number"),
+        ("task.tuples", "2.5", "expected a whole number"),
+        ("task.tuples", "0", "Analogy.tuples must be at least 1"),
+        ("task.ratio", "nan", "Analogy.ratio must be a finite number"),
+        ("regime.0.steps", "7", "not divisible by looks"),
+        ("regime.0.split", "trian", "did you mean 'train'"),
+        ("regime.5.rate", "1", "did you mean 'regime."),
+    ]:
+        with pytest.raises(Invalid) as error:
+            edit(tiny(), path, text)
+        assert message in str(error.value)
+
+
+def test_what_cannot_be_spelled_is_refused():
+    with pytest.raises(Invalid, match="cannot spell out a set"):
+        spell({1, 2})
+    assert dataclasses.is_dataclass(Analogy)

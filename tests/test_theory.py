@@ -1,0 +1,117 @@
+"""Closed forms against automatic derivatives and against the models they speak of."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ontogeny import Analogy, Descent, OneLayer, ReadoutDescent, execute
+from ontogeny.claims.feature_resemblance.setting import stage_one
+from ontogeny.core import Moment
+from ontogeny.theory.resemblance import (
+    gradients,
+    noise_from_similarity_first,
+    resemblance,
+    resemblance_similarity_first,
+)
+
+
+def loss(Z, V, W, X, y, gain):
+    """The paper's model as the paper writes it, embeddings and all hidden units included."""
+    a = jax.nn.softmax(X @ Z @ X[-1])
+    F = gain / W.shape[1] * jnp.einsum("kmw,w->k", W, V @ X.T @ a)
+    return -jax.nn.log_softmax(F)[y]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**31 - 1))
+def test_lemma_1_is_the_gradient(seed):
+    keys = jr.split(jr.key(seed), 5)
+    d, k, m, length = 7, 5, 3, 4
+    Z, V = jr.normal(keys[0], (d, d)), jr.normal(keys[1], (d, d))
+    W, X = jr.normal(keys[2], (k, m, d)), jr.normal(keys[3], (length, d))
+    y = jr.randint(keys[4], (), 0, k)
+    closed = gradients(Z, V, W, X, y, 1.7)
+    automatic = jax.grad(loss, argnums=(0, 1, 2))(Z, V, W, X, y, 1.7)
+    for ours, theirs in zip(closed, automatic, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=2e-5, rtol=1e-3)
+
+
+def test_the_table_model_with_one_unit_per_class_is_the_papers_model():
+    """Orthonormal embeddings of width d, m hidden units per class, trained as they stand, against
+    tables and the mean unit alone: the same logits after the same training of all matrices."""
+    task, m, rate, steps = Analogy(tuples=2, ratio=3.0), 4, 0.3, 15
+    vocab, width = task.vocab, 12
+    model = OneLayer(width=width, hidden=float(m), scale=0.4)
+    keys = jr.split(jr.key(3), 4)
+    embeddings = jnp.linalg.qr(jr.normal(keys[0], (width, width)))[0][:vocab]
+    Z, V = 0.4 * jr.normal(keys[1], (width, width)), 0.4 * jr.normal(keys[2], (width, width))
+    W = 0.4 * jr.normal(keys[3], (vocab, m, width))
+    batch = task.sample((), "train", jr.key(0))
+    weights = batch.weights[:, 0] / batch.weights.sum()
+
+    def full(parameters):
+        def row(tokens, y):
+            return loss(*parameters, embeddings[tokens], y, width**0.5)
+
+        return weights @ jax.vmap(row)(batch.inputs, batch.targets[:, 0])
+
+    parameters = (Z, V, W)
+    for _ in range(steps):
+        pull = jax.grad(full)(parameters)
+        parameters = jax.tree.map(lambda p, g: p - rate * g, parameters, pull)
+
+    from ontogeny.models.one_layer import Params
+
+    tables = Params(embeddings @ Z @ embeddings.T, embeddings @ V.T, W.sum(axis=1) / m**0.5)
+    now = Moment(task, (), model, tables, jr.key(0))
+    stage = Descent(steps=steps, rate=rate)
+    reduced, _ = stage.advance(now, stage.init(now), jnp.zeros((), jnp.int32), steps)
+    np.testing.assert_allclose(now.with_params(reduced).loss(batch), full(parameters), rtol=1e-4)
+    np.testing.assert_allclose(reduced.value, embeddings @ parameters[1].T, atol=1e-4)
+    np.testing.assert_allclose(reduced.output, parameters[2].sum(axis=1) / m**0.5, atol=1e-4)
+
+
+def test_descent_in_the_dual_is_descent():
+    task, model = Analogy(tuples=5, ratio=2.0), OneLayer(width=24, scale=0.5)
+    now = Moment(task, (), model, model.init(task, jr.key(0)), jr.key(1))
+    start = jnp.zeros((), jnp.int32)
+    for rate in (0.1, 1.0):
+        direct = Descent(steps=60, rate=rate, parts=("output",))
+        dual = ReadoutDescent(steps=60, rate=rate)
+        slow, _ = direct.advance(now, direct.init(now), start, 60)
+        fast, _ = dual.advance(now, dual.init(now), start, 60)
+        assert not jnp.allclose(slow.output, now.params.output, atol=1e-2)
+        np.testing.assert_allclose(fast.output, slow.output, atol=1e-4)
+        np.testing.assert_array_equal(fast.value, now.params.value)
+
+
+def test_the_dual_needs_a_linear_readout():
+    from ontogeny import GPT2, Invalid
+
+    now = Moment(Analogy(), (), GPT2(), (), jr.key(0))
+    with pytest.raises(Invalid, match="ReadoutDescent needs a linear readout: GPT2"):
+        ReadoutDescent(steps=1, rate=1.0).init(now)
+
+
+def test_the_predicted_resemblance():
+    assert resemblance(1.0) == pytest.approx(2**-0.5)
+    assert resemblance(5.0) == pytest.approx(5 / 26**0.5)
+    assert resemblance(4.0, noise=0.01) < resemblance(4.0)
+    for noise in (0.0, 0.01, 0.3):
+        cosine = resemblance_similarity_first(noise)
+        assert noise_from_similarity_first(cosine) == pytest.approx(noise)
+
+
+def test_the_prediction_with_noise_is_what_training_gives():
+    """The noise is read off training on similarity alone; joint training then follows at any κ."""
+    first = execute({"x": stage_one("similarity")}, seeds=2)["x"]
+    noise = noise_from_similarity_first(float(first.final("resemblance").values.mean()))
+    assert 0.0001 < noise < 0.05
+    runs = execute({f"{k}": stage_one("train", float(k)) for k in (1, 3, 8)}, seeds=2)
+    for ratio, run in runs.items():
+        ours = run.final("resemblance").values.mean()
+        assert ours == pytest.approx(resemblance(float(ratio), noise), abs=0.01)
