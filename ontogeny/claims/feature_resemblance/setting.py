@@ -34,7 +34,7 @@ ONE_LAYER = (
     "d=512, m=16, λ=√d, σ₀=1e-4, rates and steps are ours: the paper's did not survive",
     "steps of stage 1 were chosen to give the reported resemblance after similarity alone (0.9689)",
 )
-RELU = ("d=512, m=12, Adam at 1e-3 for 240 steps a phase, σ₀=0.01 are ours",)
+RELU = ("d=512, m=8, σ₀=0.01, descent at rate 1 for 480 steps a phase are ours",)
 GPT = Sizes(
     laptop=GPT2(width=256, depth=4, heads=4),
     paper=GPT2(width=768, depth=12, heads=12),
@@ -87,8 +87,8 @@ def one_layer(*regime: Stage, ratio: float = RATIO) -> Experiment:
 
 def relu(*splits: str, ratio: float = RATIO) -> Experiment:
     """The one-layer transformer with a ReLU, trained end to end."""
-    regime = tuple(AdamW(steps=240, rate=1e-3, split=split) for split in splits)
-    model = ReluLayer(hidden=12, scale=0.01)
+    regime = tuple(Descent(steps=480, rate=1.0, split=split) for split in splits)
+    model = ReluLayer(hidden=8, scale=0.01)
     return Experiment(Analogy(tuples=100, ratio=ratio), model, regime, ANALOGY | VALUES)
 
 
