@@ -169,7 +169,7 @@ class Experiment(Component):
 
     task: Task
     model: Model
-    regime: tuple[Stage, ...]
+    regime: tuple[Stage, ...] = eqx.field(converter=tuple)
     probes: dict[str, Probe]
     looks: int = count(20)
 

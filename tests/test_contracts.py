@@ -50,7 +50,7 @@ MODELS = [
     DeepLinear(width=20, depth=3, first=0.5),
 ]
 STAGES = [
-    Descent(steps=3, rate=0.0, momentum=0.5),
+    Descent(steps=3, rate=0.0, decay=0.5),
     AdamW(steps=3, rate=0.0, decay=0.1),
     ReadoutDescent(steps=3, rate=0.0),
     Descent(steps=3, rate=0.0, batch=5),

@@ -19,7 +19,7 @@ LEVELS = [
     {"engine", "progress"},
     {"claim"},
     {"claims", "vary"},
-    {"report", "bench"},
+    {"ledger", "report", "bench"},
     {"cli"},
 ]
 KIN = {("models", "models"), ("regimes", "models"), ("probes", "models"), ("claims", "claims")}

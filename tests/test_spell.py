@@ -13,7 +13,7 @@ from ontogeny.spell import _bare, digest, edit, paths, record, sources, spell
 def test_an_experiment_is_spelled_out_in_full_with_its_defaults():
     spelled = spell(tiny())
     assert spelled["task"] == {"is": "ontogeny.tasks.analogy.Analogy", "tuples": 3, "ratio": 2.0}
-    assert spelled["regime"][0]["split"] == "train" and spelled["regime"][0]["momentum"] == 0.0
+    assert spelled["regime"][0]["split"] == "train" and spelled["regime"][0]["decay"] == 0.0
     assert set(spelled["probes"]) == {"train loss", "success", "resemblance", "imbalance"}
 
 

@@ -43,12 +43,12 @@ class _Gradient(Stage):
 
 
 class Descent(_Gradient):
-    """Gradient descent: on the whole split, or stochastic with `batch` rows a step."""
+    """Gradient descent with weight decay: on the whole split, or on `batch` drawn rows a step."""
 
-    momentum: float = number(0.0, least=0)
+    decay: float = number(0.0, least=0)
 
     def optimiser(self) -> optax.GradientTransformation:
-        return optax.sgd(self.rate, self.momentum)
+        return optax.chain(optax.add_decayed_weights(self.decay), optax.sgd(self.rate))
 
 
 class AdamW(_Gradient):
