@@ -12,7 +12,7 @@ import math
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -179,6 +179,16 @@ def find(patterns: list[str]) -> list[Claim]:
     return list(found.values())
 
 
+def find_one(pattern: str) -> Claim:
+    """The one claim that a name, or enough of it, stands for."""
+    found = find([pattern])
+    exact = [claim for claim in found if claim.name == pattern]
+    if len(exact or found) > 1:
+        names = ", ".join(claim.name for claim in found)
+        raise Invalid(f"{pattern!r} could be any of {names}")
+    return (exact or found)[0]
+
+
 # --------------------------------------------------------------------------------------- verdicts
 
 
@@ -249,7 +259,7 @@ def judge(
     by_seeds: dict[int, list[Claim]] = {}
     for each in claims:
         if each.evidence:
-            by_seeds.setdefault(seeds or each.seeds, []).append(each)
+            by_seeds.setdefault(each.seeds if seeds is None else seeds, []).append(each)
     verdicts = {c.name: Verdict(c, scale, [], 0, 0.0) for c in claims if not c.evidence}
     for n, group in by_seeds.items():
         needed = {
@@ -259,7 +269,9 @@ def judge(
         }
         runs = execute(needed, n)
         for each in group:
-            own = {name: _named(runs[f"{each.name}: {name}"], name) for name in each.named(scale)}
+            own = {
+                name: replace(runs[f"{each.name}: {name}"], name=name) for name in each.named(scale)
+            }
             verdicts[each.name] = weigh(each, scale, own, n)
     return [verdicts[c.name] for c in claims]
 
@@ -276,12 +288,6 @@ def weigh(
     seconds = sum(run.seconds for run in runs.values())
     evidence = judged.weigh(scale, runs)
     return Verdict(judged, scale, evidence, seeds, seconds, trouble, runs, changes)
-
-
-def _named(run: Run, name: str) -> Run:
-    from dataclasses import replace
-
-    return replace(run, name=name)
 
 
 def write_json(verdicts: list[Verdict]) -> str:

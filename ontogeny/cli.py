@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 if TYPE_CHECKING:
-    from .claim import Claim, Scale
+    from .claim import Scale
     from .store import Store
 
 app = App(
@@ -86,7 +86,7 @@ def judge(
     place, size = _store(store), _scale(scale)
     claims = find(list(patterns))
     with _executor(place, workers) as execute:
-        verdicts = judge_claims(claims, execute, size, _positive(seeds, "--seeds"))
+        verdicts = judge_claims(claims, execute, size, seeds)
     for verdict in verdicts:
         remember(place, verdict)
     rows = [verdict.as_json() for verdict in verdicts]
@@ -104,10 +104,11 @@ def show(claim: str, *, scale: Size = "laptop", store: Where = None) -> None:
     claim
         The claim's name, or enough of it.
     """
+    from .claim import find_one
     from .ledger import status
     from .report.screen import show_claim
 
-    chosen, place, size = _one(claim), _store(store), _scale(scale)
+    chosen, place, size = find_one(claim), _store(store), _scale(scale)
     last = place.verdict(f"{chosen.name}.{size}")
     show_claim(chosen, size, last, status(chosen, place, size)["stale"])
 
@@ -139,17 +140,16 @@ def vary(
         Where the picture goes (.png, .pdf or .svg).
     """
     from . import vary as what_if
+    from .claim import find_one
     from .report import figures
     from .report.screen import show_variation
     from .store import write_whole
 
-    chosen, place, size = _one(claim), _store(store), _scale(scale)
+    chosen, place, size = find_one(claim), _store(store), _scale(scale)
     changes = [what_if.parse_change(text) for text in set_ or []]
     sweeps = dict(what_if.parse_sweep(text) for text in sweep or [])
     with _executor(place, workers) as execute:
-        variation = what_if.vary(
-            chosen, execute, changes, sweeps, size, _positive(seeds, "--seeds")
-        )
+        variation = what_if.vary(chosen, execute, changes, sweeps, size, seeds)
     show_variation(variation)
     if json_:
         write_whole(json_, json.dumps(what_if.as_json(variation), indent=1) + "\n")
@@ -310,26 +310,6 @@ def _scale(word: str) -> "Scale":
     if word not in list(Scale):
         raise Invalid(f"no scale {word!r}: {did_you_mean(word, list(map(str, Scale)))}")
     return Scale(word)
-
-
-def _positive(value: int | None, what: str) -> int | None:
-    from .fields import Invalid
-
-    if value is not None and value < 1:
-        raise Invalid(f"{what} must be at least 1, not {value}")
-    return value
-
-
-def _one(pattern: str) -> "Claim":
-    from .claim import find
-    from .fields import Invalid
-
-    found = find([pattern])
-    exact = [claim for claim in found if claim.name == pattern]
-    if len(exact or found) > 1:
-        names = ", ".join(claim.name for claim in found)
-        raise Invalid(f"{pattern!r} could be any of {names}")
-    return (exact or found)[0]
 
 
 def main() -> None:

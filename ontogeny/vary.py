@@ -1,13 +1,13 @@
 """What if? A claim judged again with something changed, over one or two sweeps."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 from .claim import Claim, Scale, Verdict, weigh
 from .core import Experiment
-from .evidence import Outcome, Run
+from .evidence import Run
 from .fields import Invalid, did_you_mean
 from .spell import edit, paths
 
@@ -109,7 +109,7 @@ def vary(
         raise Invalid(f"{claim.name} cannot be run here: {claim.untested}")
     if len(sweeps) > 2:
         raise Invalid("a sweep or two: a picture has two axes")
-    n = seeds or claim.seeds
+    n = claim.seeds if seeds is None else seeds
     grid = {}
     for point in product(*sweeps.values()):
         swept = [Change(path, value) for path, value in zip(sweeps, point, strict=True)]
@@ -123,16 +123,12 @@ def vary(
     runs = execute(needed, n)
     verdicts = {}
     for point, experiments in wanted.items():
-        own = {name: named(runs[f"{' '.join(point)} {name}".strip()], name) for name in experiments}
+        own = {
+            name: replace(runs[f"{' '.join(point)} {name}".strip()], name=name)
+            for name in experiments
+        }
         verdicts[point] = weigh(claim, scale, own, n, tuple(map(str, grid[point])))
     return Variation(claim, sweeps, verdicts)
-
-
-def named(run: Run, name: str) -> Run:
-    """A run under the name it has in its claim."""
-    from dataclasses import replace
-
-    return replace(run, name=name)
 
 
 def as_json(variation: Variation) -> list[dict[str, Any]]:
@@ -141,15 +137,3 @@ def as_json(variation: Variation) -> list[dict[str, Any]]:
         {"changes": list(verdict.changes), **verdict.as_json()}
         for verdict in variation.verdicts.values()
     ]
-
-
-__all__ = [
-    "Change",
-    "Outcome",
-    "Variation",
-    "as_json",
-    "changed",
-    "parse_change",
-    "parse_sweep",
-    "vary",
-]

@@ -131,7 +131,7 @@ def test_runs_lists_and_prunes(folder):
     [
         (["judge", "gradient_have_the_stated_forms"], f"did you mean '{CHEAP}'"),
         (["judge", CHEAP, "--scale", "laptp"], "no scale 'laptp': did you mean 'laptop'"),
-        (["judge", CHEAP, "--seeds", "0"], "--seeds must be at least 1"),
+        (["judge", CHEAP, "--seeds", "0"], "seeds must be at least 1, not 0"),
         (["judge", CHEAP, "--workers", "-1"], "--workers must be at least 0"),
         (["show", "joint"], "could be any of"),
         (["vary", CHEAP, "--set", "task.ration=3"], "did you mean 'task.ratio'"),
