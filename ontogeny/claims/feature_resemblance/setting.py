@@ -28,7 +28,7 @@ PAPER = Paper(
 
 RATIO = 4.0  # κ, the middle row of Table 4; the paper's value did not survive
 RATIOS = (1.0, 4.0, 8.0)
-ATTENTION_STEPS, READOUT_STEPS = 200, 4000
+ATTENTION_STEPS, READOUT_STEPS = 200, 3000
 
 ONE_LAYER = (
     "d=512, m=16, λ=√d, σ₀=1e-4, rates and steps are ours: the paper's did not survive",
