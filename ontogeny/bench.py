@@ -17,9 +17,10 @@ from rich.table import Table
 
 from .core import Experiment
 from .cost import cost
+from .environment import processor
 from .models.gpt2 import GPT2
 from .models.one_layer import OneLayer
-from .perform import _abreast, _advance, _begin, _enter, _processor
+from .perform import _abreast, _advance, _begin, _enter
 from .probes.behaviour import Loss
 from .regimes.descent import AdamW, Descent
 from .regimes.readout import ReadoutDescent
@@ -53,7 +54,7 @@ def measure(quick: bool = False, tell: Callable[[str], None] = lambda text: None
     repeats = 3 if quick else 12
     names = list(subjects())
     found: dict[str, Any] = {
-        "machine": {"processor": _processor(), "cores": cores()},
+        "machine": {"processor": processor(), "cores": cores()},
         "jax": jax.__version__,
         "training": {},
         "seeds": {},

@@ -6,7 +6,6 @@ together, look by look. Between looks a unit can be saved, stopped and taken up 
 
 import math
 import os
-import platform
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import numpy as np
 from . import lane as one
 from .core import Experiment
 from .cost import cost
+from .environment import environment
 from .spell import Spelled, digest, record
 from .store import Arrays, Checkpoint, Record, Store, log
 
@@ -152,28 +152,28 @@ class _Performance:
         self.trouble = [""] * len(self.lanes)
         self.ended: list[dict[str, int]] = [{} for _ in self.lanes]
         self.answers: list[Arrays] = []  # one per look, lanes stacked
-        self.started = self.saved = time.monotonic()
-        self.spent = 0.0  # before this process took over
+        self.started = time.monotonic()
+        self.due = self.started + checkpoint_seconds  # when to save next
+        self.spent = 0.0  # seconds, before this process took over
         self.position = (0, 0)
         self.state: one.State
-        self._restore(unit.position)
+        if store:
+            self._restore(store)
 
     def run(self) -> Generator[Look, None, list[Record]]:
         if not self.answers:
             self.state, answers = _begin(self.experiments, self.seeds)
             self._note(answers)
             yield self._news()
-        for stage in range(self.position[0], len(self.experiment.regime)):
+        while self.position[0] < len(self.experiment.regime):
+            self._perhaps_save()
+            stage, look = self.position
             looks = self.experiment.looks_of(self.experiment.regime[stage])
-            if self.position[1] == 0:
+            if look == 0:
                 self.state = _enter(self.experiments, self.seeds, self.state, stage)
-            for look in range(self.position[1], looks):
-                self._advance(stage, look, looks)
-                yield self._news()
-                if look + 1 < looks:
-                    self._perhaps_save((stage, look + 1))
-            self.position = (stage + 1, 0)
-            self._perhaps_save(self.position)
+            self._advance(stage, look, looks)
+            self.position = (stage, look + 1) if look + 1 < looks else (stage + 1, 0)
+            yield self._news()
         return self._seal()
 
     def _advance(self, stage: int, look: int, looks: int) -> None:
@@ -229,16 +229,14 @@ class _Performance:
 
     # -- checkpoints
 
-    def _perhaps_save(self, position: tuple[int, int]) -> None:
+    def _perhaps_save(self) -> None:
         stopping = self.stop()
-        due = time.monotonic() - self.saved > self.checkpoint_seconds
-        finished = position[0] == len(self.experiment.regime)
-        if self.store and not finished and (due or stopping):
-            self._save(self.store, position)
+        if self.store and len(self.answers) > 1 and (stopping or time.monotonic() > self.due):
+            self._save(self.store)
         if stopping:
             raise Interrupted
 
-    def _save(self, store: Store, position: tuple[int, int]) -> None:
+    def _save(self, store: Store) -> None:
         began = time.monotonic()
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.state)]
         for place, lane in enumerate(self.lanes):
@@ -248,23 +246,22 @@ class _Performance:
                 "ended": self.ended[place],
                 "seconds": self._seconds(),
             }
-            checkpoint = Checkpoint(position, state, self._curves(place), notes)
+            checkpoint = Checkpoint(self.position, state, self._curves(place), notes)
             try:
                 store.save(lane.name, checkpoint)
             except OSError as error:  # a full disk costs the checkpoint, not the run
                 log.warning("no checkpoint of %s: %s", lane.label, error)
-        # a checkpoint that takes long (a large model) is taken more rarely
-        self.saved = time.monotonic() + 20 * (time.monotonic() - began) - self.checkpoint_seconds
-        self.saved = max(self.saved, began)
+        # what takes long to save (a large model) is saved more rarely
+        now = time.monotonic()
+        self.due = now + max(self.checkpoint_seconds, 20 * (now - began))
 
-    def _restore(self, position: tuple[int, int]) -> None:
-        if self.store is None or position == (0, 0):
-            return
-        found = [self.store.checkpoint(lane.name) for lane in self.lanes]
-        checkpoints = [c for c in found if c is not None and c.position == position]
-        if len(checkpoints) < len(self.lanes):  # another process moved on: start from the top
-            return
-        stage, look = self.position = position
+    def _restore(self, store: Store) -> None:
+        found = [store.checkpoint(lane.name) for lane in self.lanes]
+        checkpoints = [c for c in found if c is not None]
+        positions = {c.position for c in checkpoints}
+        if len(checkpoints) < len(self.lanes) or len(positions) > 1:
+            return  # nothing that all lanes have in common: start from the top
+        stage, look = self.position = checkpoints[0].position
         state, _ = jax.eval_shape(_begin, self.experiments, self.seeds)
         if look:
             enter = partial(_enter, stage=stage)
@@ -299,13 +296,13 @@ class _Performance:
     def _seal(self) -> list[Record]:
         records = []
         for place, lane in enumerate(self.lanes):
-            environment = environment_now() | {
+            around = environment() | {
                 "seed": lane.seed,
                 "seconds": self._seconds() / len(self.lanes),
                 "trouble": self.trouble[place],
                 "ended": self.ended[place],
             }
-            done = Record(self._curves(place), self.trouble[place], environment)
+            done = Record(self._curves(place), self.trouble[place], around)
             records.append(done)
             if self.store:
                 try:
@@ -313,26 +310,3 @@ class _Performance:
                 except OSError as error:
                     log.warning("%s is not kept: %s", lane.label, error)
         return records
-
-
-def environment_now() -> dict[str, Any]:
-    """What an answer may depend on besides its experiment."""
-    from importlib.metadata import version
-
-    packages = ("ontogeny", "jax", "jaxlib", "equinox", "optax", "numpy")
-    return {
-        "versions": {name: version(name) for name in packages},
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
-        "threads": jax.local_device_count(),
-        "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            return next((x.split(":")[1].strip() for x in file if x.startswith("model name")), "")
-    except OSError:
-        return platform.processor()

@@ -35,11 +35,8 @@ _STYLE: Any = {
 
 def curves(runs: Mapping[str, Run]) -> Figure:
     """Every scalar probe over training: a line per experiment, a band over seeds, thin seeds."""
-    probes = list(
-        dict.fromkeys(
-            probe for run in runs.values() for probe, v in run.answers.items() if v.ndim == 2
-        )
-    )
+    asked = {probe for run in runs.values() for probe, v in run.answers.items() if v.ndim == 2}
+    probes = sorted(asked, key=lambda probe: ("loss" in probe, probe))  # behaviour before losses
     columns = min(3, max(1, len(probes)))
     rows = -(-len(probes) // columns) or 1
     with plt.rc_context(_STYLE):

@@ -1,6 +1,7 @@
 """Tables of verdicts, for the terminal, for a page and for the README."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,14 +83,19 @@ def tally(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """The README's table: each claim with its most telling number beside the paper's."""
-    lines = ["| | claim | where | ours | paper |", "|---|---|---|---|---|"]
+    """The README's table: our numbers with the paper's in brackets; what decided against is bold."""
+    lines = ["| | claim | where | ours (paper) |", "|---|---|---|---|"]
     for row in rows:
-        told = [e for e in row["evidence"] if e["paper"] is not None]
-        worst = [e for e in told if e["outcome"] == row["outcome"]] or told
-        mine = "; ".join(ours(e) for e in worst[-1:]) or "–"
-        theirs = "; ".join(number(e["paper"]) for e in worst[-1:]) or "–"
-        mark = STYLES[row["outcome"]][0]
-        name = f"`{row['claim']}`"
-        lines.append(f"| {mark} {row['outcome']} | {name} | {row['where']} | {mine} | {theirs} |")
+        cells = [_beside(e) for e in row["evidence"] if e["paper"] is not None]
+        mark, where = STYLES[row["outcome"]][0], row["where"]
+        numbers = ", ".join(dict.fromkeys(cells)) or "–"
+        lines.append(f"| {mark} {row['outcome']} | `{row['claim']}` | {where} | {numbers} |")
     return "\n".join([*lines, "", f"{len(rows)} claims: {tally(rows)}."])
+
+
+def _beside(item: dict[str, Any]) -> str:
+    what = re.sub(r"^.*: (final|peak|initial)? ?|( is | exceeds ).*$", "", item["text"])
+    if " exceeds " in item["text"]:
+        what = f"more {what}"
+    text = f"{what} {number(item['ours'])} ({number(item['paper'])})"
+    return text if item["outcome"] == "supported" else f"**{text}**"

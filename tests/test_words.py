@@ -1,0 +1,73 @@
+"""What the documents say is true: their examples run, their table is the last judgement's."""
+
+import json
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from ontogeny import Outcome
+from ontogeny.claim import CLAIMS, judge
+from ontogeny.report.tables import markdown
+
+ROOT = Path(__file__).parent.parent
+
+
+def blocks(name):
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.S)
+
+
+def test_the_readmes_example_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    (code,) = blocks("README.md")
+    exec(code, names)
+    plt.close("all")
+    assert (tmp_path / "analogy.png").read_bytes().startswith(b"\x89PNG")
+    run = names["run"]
+    assert run.curve("success").shape == (5, len(run.steps))
+    assert run.final("success").above(0.99).outcome == Outcome.SUPPORTED
+    assert "supported" in capsys.readouterr().out
+
+
+def test_the_readmes_table_is_the_last_judgements():
+    rows = json.loads((ROOT / "results" / "verdicts.json").read_text())
+    assert markdown(rows) in (ROOT / "README.md").read_text()
+
+
+def test_the_last_judgement_covers_every_claim():
+    rows = json.loads((ROOT / "results" / "verdicts.json").read_text())
+    assert {row["claim"] for row in rows} == set(CLAIMS)
+    assert all(row["evidence"] or row["untested"] for row in rows)
+    bounds = {row["claim"]: [e["text"] for e in row["evidence"]] for row in rows}
+    assert len(bounds) == len(rows)
+
+
+def test_the_way_from_a_sentence_to_a_verdict_works():
+    experiment, evidence, _ = blocks("docs/add_a_claim.md")
+    names = {}
+    try:
+        exec(experiment, names)
+        exec(evidence, names)
+        from ontogeny import execute
+
+        made = CLAIMS["bridges_make_two_hops_compose"]
+        (verdict,) = judge([made], execute)
+        assert verdict.outcome == Outcome.SUPPORTED, verdict.evidence
+    finally:
+        CLAIMS.pop("bridges_make_two_hops_compose", None)
+
+
+def test_the_projects_words_are_its_own():
+    """No machine paths and no download addresses in what is committed."""
+    import subprocess
+
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    for name in listed.stdout.split():
+        path = ROOT / name
+        if path.suffix in (".py", ".md", ".toml", ".txt", ".json", ".html"):
+            text = path.read_text()
+            assert "/ro" + "ot/" not in text and "/wo" + "rk/" not in text, name
+            assert not re.search(r"https?://\S+\.(whl|tar\.gz|tgz)", text), name
