@@ -59,7 +59,8 @@ class Unit:
         """What runs, for people."""
         first, *others = dict.fromkeys(lane.label for lane in self.lanes)
         more = f" and {len(others)} more" if others else ""
-        return f"{first}{more} ({len(self.lanes)} runs)"
+        runs = "1 run" if len(self.lanes) == 1 else f"{len(self.lanes)} runs"
+        return f"{first}{more} ({runs})"
 
 
 class Look(NamedTuple):

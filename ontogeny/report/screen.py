@@ -42,7 +42,7 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
         screen.print()
     if len(rows) > 1:
         screen.print(verdicts(rows))
-    screen.print(f"{len(rows)} claims: {tally(rows)}")
+        screen.print(f"{len(rows)} claims: {tally(rows)}")
 
 
 def show_variation(variation: Variation) -> None:

@@ -83,7 +83,7 @@ def tally(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """The README's table: our numbers with the paper's in brackets; what decided against is bold."""
+    """The README's table: our numbers, the paper's in brackets; what is not supported is bold."""
     lines = ["| | claim | where | ours (paper) |", "|---|---|---|---|"]
     for row in rows:
         cells = [_beside(e) for e in row["evidence"] if e["paper"] is not None]
