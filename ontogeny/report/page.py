@@ -59,28 +59,26 @@ def _section(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def outline(spelled: Any, indent: int = 0) -> str:
-    """A spelled-out component as indented lines."""
-    space = "  " * indent
-    if isinstance(spelled, dict):
-        head = [f"{spelled['is'].rpartition('.')[2]}"] if "is" in spelled else []
-        lines = []
-        for name, value in spelled.items():
-            if name == "is":
-                continue
-            if isinstance(value, dict) or (isinstance(value, list) and value):
-                below = outline(value, indent + 1)
-                first, _, rest = below.partition("\n")
-                named = isinstance(value, dict) and "is" in value
-                lines.append(f"{space}  {name}: {first}" if named else f"{space}  {name}:\n{below}")
-                if named and rest:
-                    lines.append(rest)
-            else:
-                lines.append(f"{space}  {name}: {value}")
-        return "\n".join([*head, *lines])
-    if isinstance(spelled, list):
-        lines = []
-        for place, value in enumerate(spelled):
-            lines.append(f"{space}{place}: {outline(value, indent + 1)}")
-        return "\n".join(lines)
-    return str(spelled)
+def outline(spelled: dict[str, Any], depth: int = 1) -> str:
+    """A spelled-out component as indented lines, by the paths that `vary` takes."""
+    lines = [spelled["is"].rpartition(".")[2]]
+    for name, value in spelled.items():
+        parts = _parts(name, value)
+        if parts:
+            lines += [f"{'  ' * depth}{n}: {outline(part, depth + 1)}" for n, part in parts.items()]
+        elif name != "is":
+            plain = "+".join(map(str, value)) if isinstance(value, list) else value
+            lines.append(f"{'  ' * depth}{name}: {plain}")
+    return "\n".join(lines)
+
+
+def _parts(name: str, value: Any) -> dict[str, Any]:
+    """The components in a field: one, or several with a number or a name each."""
+    if isinstance(value, list):
+        value = {str(place): part for place, part in enumerate(value)}
+    if not isinstance(value, dict):
+        return {}
+    if "is" in value:
+        return {name: value}
+    named = {f"{name}.{key}": part for key, part in value.items()}
+    return named if all(isinstance(part, dict) for part in named.values()) else {}
