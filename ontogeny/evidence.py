@@ -4,7 +4,7 @@ Student's interval over seeds decides. Comparisons between settings are paired b
 an equivalence test, a single seed decides nothing, and a number that is not finite decides nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -80,6 +80,14 @@ class Measurement:
         gap = Measurement(self.what, self.values - other.values, self.trouble + other.trouble)
         text = f"{self.what} exceeds {other.what}" + (f" by {by:g}" if by else "")
         return gap._decide(gap.values - by, text, paper)
+
+    def agrees(
+        self, other: "Measurement", *, within: float, paper: float | None = None
+    ) -> Evidence:
+        """Is it equal to the other, seed by seed, up to a tolerance?"""
+        gap = Measurement(self.what, self.values - other.values, self.trouble + other.trouble)
+        weighed = gap.near(0.0, within=within, paper=paper)
+        return replace(weighed, text=f"{self.what} agrees with {other.what} ± {within:g}")
 
     def near(self, value: float, *, within: float, paper: float | None = None) -> Evidence:
         """Is it equal to the value, up to a tolerance? Only an interval inside decides yes."""

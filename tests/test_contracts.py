@@ -29,6 +29,7 @@ from ontogeny import (
     TwoHop,
 )
 from ontogeny.core import Model, Moment, Probe, Stage, Task
+from ontogeny.probes.depth import PredictedAlignment
 from ontogeny.probes.gradients import GradientError
 
 
@@ -70,7 +71,8 @@ PROBES = [
     ("kind", "examples"), [(Task, TASKS), (Model, MODELS), (Stage, STAGES), (Probe, PROBES)]
 )
 def test_every_component_is_under_contract(kind, examples):
-    assert every(kind) == {type(example) for example in examples}
+    elsewhere = {PredictedAlignment}  # about deep linear networks only: tested with their theory
+    assert every(kind) - elsewhere == {type(example) for example in examples}
 
 
 def named(things):

@@ -32,6 +32,8 @@ def test_the_interval_is_students():
         (measured(0.99, 1.0, 1.01).near(2.0, within=0.1), CONTRADICTED),
         (measured(0.5, 1.0, 1.5).near(1.0, within=0.1), UNDECIDED),
         (measured(0.99, 1.0, 1.01).near(1.1, within=0.1), UNDECIDED),
+        (measured(5.0, 1.0, 3.0).agrees(measured(5.01, 1.02, 3.0), within=0.1), SUPPORTED),
+        (measured(5.0, 1.0, 3.0).agrees(measured(6.0, 2.01, 4.0), within=0.1), CONTRADICTED),
     ],
 )
 def test_the_interval_decides(evidence, outcome):

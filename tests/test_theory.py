@@ -97,6 +97,26 @@ def test_the_dual_needs_a_linear_readout():
         ReadoutDescent(steps=1, rate=1.0).init(now)
 
 
+def test_alignment_in_depth_is_read_off_the_lengths():
+    """Two features that share a vector and differ by noise of squared length δ² each."""
+    from ontogeny.theory.depth import alignment
+
+    keys = jr.split(jr.key(0), 3)
+    one, other, shared = (jr.normal(key, (20000,)) / 20000**0.5 for key in keys)
+    left, right = 0.3 * one + 2 * shared, 0.3 * other + 2 * shared
+    cosine = left @ right / jnp.linalg.norm(left) / jnp.linalg.norm(right)
+    assert jnp.allclose(alignment(0.3**2, (left @ left)[None])[0], cosine, atol=1e-3)
+
+
+def test_the_predicted_alignment_is_about_deep_linear_networks():
+    from ontogeny import GPT2, Invalid
+    from ontogeny.probes.depth import PredictedAlignment
+
+    now = Moment(Analogy(), (), GPT2(), (), jr.key(0))
+    with pytest.raises(Invalid, match="is about DeepLinear, not GPT2"):
+        PredictedAlignment()(now)
+
+
 def test_the_predicted_resemblance():
     assert resemblance(1.0) == pytest.approx(2**-0.5)
     assert resemblance(5.0) == pytest.approx(5 / 26**0.5)

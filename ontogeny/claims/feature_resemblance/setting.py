@@ -7,6 +7,7 @@ from ...models.gpt2 import GPT2
 from ...models.one_layer import OneLayer, ReluLayer
 from ...probes.attention import Imbalance
 from ...probes.behaviour import Loss, Success
+from ...probes.depth import PredictedAlignment
 from ...probes.resemblance import PairResemblance, Resemblance, ResemblanceByLayer
 from ...regimes.descent import AdamW, Descent
 from ...regimes.readout import ReadoutDescent
@@ -186,6 +187,13 @@ def deep_linear(shared: int) -> Experiment:
     }
     task, model = Labelled(labels=20, shared=shared), DeepLinear(width=128, depth=DEPTH, first=0.1)
     return Experiment(task, model, regime, probes, looks=5)
+
+
+def deep_linear_with_theory() -> Experiment:
+    """The same, with the cosine that theory reads off the features' lengths."""
+    deep = deep_linear(2)
+    probes = deep.probes | {"predicted by layer": PredictedAlignment("train")}
+    return Experiment(deep.task, deep.model, deep.regime, probes, looks=deep.looks)
 
 
 def deep_gpt2() -> Sizes:

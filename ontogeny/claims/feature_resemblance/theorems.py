@@ -30,6 +30,7 @@ from .setting import (
     attention,
     deep_gpt2,
     deep_linear,
+    deep_linear_with_theory,
     one_layer,
     one_layer_two_hops,
     stage_one,
@@ -161,6 +162,21 @@ def alignment_grows_layer_by_layer(by_number: dict[int, Run]) -> Iterator[Eviden
     for run in by_number.values():
         yield run.initial("resemblance by layer")[0].near(0.0, within=1e-6)
         yield from _rises_with_depth(run)
+
+
+@claim(
+    PAPER,
+    "Theorem 6, in closed form (ours)",
+    seeds=8,
+    departures=DEEP,
+    deep=deep_linear_with_theory(),
+)
+def layers_keep_distances_and_add_what_is_shared(deep: Run) -> Iterator[Evidence]:
+    """Each trained layer keeps the distance δ of inputs with the same label and lengthens what they
+    share, so that their cosine is 1 - δ²/|h|²."""
+    measured, predicted = deep.final("resemblance by layer"), deep.final("predicted by layer")
+    for layer in range(1, len(measured)):
+        yield measured[layer].agrees(predicted[layer], within=0.01)
 
 
 @claim(PAPER, "Figure 1, linear network", seeds=8, departures=DEEP, deep=deep_linear(2))

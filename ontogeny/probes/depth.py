@@ -1,0 +1,26 @@
+"""What theory says of the features of a deep linear network."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..core import Moment, Probe
+from ..fields import Invalid, split
+from ..models.deep_linear import DeepLinear
+from ..theory.depth import alignment
+
+
+class PredictedAlignment(Probe):
+    """The cosine of inputs with the same label that their length alone implies, layer by layer.
+
+    The inputs themselves are orthogonal, and only layers that are trained follow.
+    """
+
+    split: str = split("train")
+
+    def __call__(self, now: Moment) -> Float[Array, " layer"]:
+        if not isinstance(now.model, DeepLinear):
+            raise Invalid(f"PredictedAlignment is about DeepLinear, not {type(now.model).__name__}")
+        features = now.trace(now.batch(self.split)).residual[:, :, 0]
+        lengths = jnp.mean(jnp.sum(features**2, axis=-1), axis=0)
+        predicted = alignment(jnp.square(now.model.first), lengths)
+        return predicted.at[0].set(0.0)
