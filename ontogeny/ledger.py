@@ -4,7 +4,7 @@ from typing import Any
 
 from .claim import Claim, Scale, Verdict, find, weigh
 from .engine import recall
-from .perform import Lane
+from .spell import digest, record
 from .store import Store
 
 
@@ -50,11 +50,10 @@ def verdict_of(claim: Claim, store: Store, scale: Scale) -> Verdict | None:
 
 
 def wanted() -> set[str]:
-    """The names of all runs that a claim asks for, at either scale."""
+    """The digests of all experiments that a claim asks for, at either scale."""
     return {
-        Lane("", experiment, seed).name
+        digest(record(experiment))
         for claim in find(["all"])
         for scale in Scale
         for experiment in claim.named(scale).values()
-        for seed in range(100)
     }

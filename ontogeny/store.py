@@ -145,10 +145,11 @@ class Store:
         )
 
     def prune(self, keep: set[str]) -> int:
-        """Removes checkpoints, damaged and half-written folders and runs not kept; bytes freed."""
+        """Removes checkpoints, damaged and half-written folders, and runs of experiments whose
+        digest is not kept; says how many bytes that freed."""
         before = self.size("runs", "partial", "damaged", "tmp")
         for name in self.names():
-            if name not in keep:
+            if name.rpartition("-")[0] not in keep:
                 shutil.rmtree(self.root / "runs" / name, ignore_errors=True)
         for kind in ("partial", "damaged", "tmp"):
             shutil.rmtree(self.root / kind, ignore_errors=True)
