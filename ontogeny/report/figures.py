@@ -74,26 +74,32 @@ def _curve(axis: Any, run: Run, probe: str, label: str, colour: str) -> None:
 
 
 def by_layer(runs: Mapping[str, Run]) -> Figure | None:
-    """Probes that answer with a vector, at the end of training: one line per experiment."""
-    wanted = {
-        (name, probe): run
+    """Probes that answer with a vector, at the end of training: one line per experiment, and what
+    theory predicts (probes called `predicted …`) dashed in the same axes."""
+    vectors = {
+        (name, probe): values[:, -1]
         for name, run in runs.items()
-        for probe, v in run.answers.items()
-        if v.ndim == 3 and v.shape[2] <= 64
+        for probe, values in run.answers.items()
+        if values.ndim == 3 and values.shape[2] <= 64
     }
-    if not wanted:
+    probes = list(dict.fromkeys(p for _, p in vectors if not p.startswith("predicted")))
+    if not probes:
         return None
-    probes = list(dict.fromkeys(probe for _, probe in wanted))
     with plt.rc_context(_STYLE):
-        figure, axes = plt.subplots(1, len(probes), figsize=(2.9 * len(probes), 2.2), squeeze=False)
-        for number, ((name, probe), run) in enumerate(wanted.items()):
-            axis = axes.flat[probes.index(probe)]
-            final = run.answers[probe][:, -1]
-            axis.plot(final.mean(axis=0), "o-", color=f"C{number % 10}", label=name, markersize=3)
-            axis.plot(final.T, color=f"C{number % 10}", alpha=0.3, linewidth=0.5)
+        figure, axes = plt.subplots(1, len(probes), figsize=(3.4 * len(probes), 2.4), squeeze=False)
+        for probe, axis in zip(probes, axes.flat, strict=True):
+            drawn = {key: v for key, v in vectors.items() if key[1] == probe}
+            for number, ((name, _), final) in enumerate(drawn.items()):
+                colour = f"C{number % 10}"
+                axis.plot(final.T, color=colour, alpha=0.3, linewidth=0.5)
+                axis.plot(final.mean(axis=0), "o-", color=colour, label=name, markersize=3)
+            for (name, other), final in vectors.items():
+                if other.startswith("predicted"):
+                    label = f"{name}, {other}"
+                    axis.plot(final.mean(axis=0), "k--", label=label, linewidth=0.9)
             axis.set_title(f"{probe}, at the end")
-            axis.set_xlabel("place")
-        axes.flat[0].legend()
+            axis.set_xlabel("layer" if "layer" in probe else "place")
+            axis.legend()
     return figure
 
 

@@ -1,0 +1,78 @@
+"""Pictures and tables say what the numbers say."""
+
+import numpy as np
+from conftest import tiny
+
+from ontogeny import Run
+from ontogeny.report import figures, tables
+from ontogeny.report.page import outline
+from ontogeny.spell import spell
+
+ROW = {
+    "claim": "it_holds",
+    "where": "Table 1",
+    "outcome": "contradicted",
+    "evidence": [
+        {
+            "text": "joint: final success is above 0.99",
+            "outcome": "supported",
+            "ours": 1.0,
+            "low": 1.0,
+            "high": 1.0,
+            "paper": 1.0,
+        },
+        {
+            "text": "late: final resemblance is 0.7 ± 0.1",
+            "outcome": "contradicted",
+            "ours": 0.93421,
+            "low": 0.93,
+            "high": 0.94,
+            "paper": 0.7116,
+        },
+    ],
+}
+
+
+def run(**answers):
+    shaped = {name.replace("_", " "): np.asarray(values) for name, values in answers.items()}
+    return Run("r", np.arange(3), shaped, (0, 1))
+
+
+def test_a_curve_is_drawn_for_every_scalar_probe_and_seed():
+    scalar = np.array([[0.1, 0.5, 0.9], [0.2, 0.4, 0.8]])
+    figure = figures.curves({"a": run(success=scalar, train_loss=scalar), "b": run(success=scalar)})
+    shown = [axis for axis in figure.axes if axis.get_visible()]
+    assert [axis.get_title() for axis in shown] == ["success", "train loss"]
+    assert [len(axis.lines) for axis in shown] == [2 * 3, 3]  # two seeds and their mean, each
+    assert shown[1].get_yscale() == "log"
+    assert figures.svg(figure).startswith("<svg")
+
+
+def test_theory_is_drawn_into_the_axes_of_the_measurement():
+    vectors = np.ones((2, 3, 4))
+    figure = figures.by_layer({"a": run(cosine_by_layer=vectors, predicted_by_layer=vectors / 2)})
+    (axis,) = figure.axes
+    dashed = [line for line in axis.lines if line.get_linestyle() == "--"]
+    assert [line.get_ydata().tolist() for line in dashed] == [[0.5] * 4]
+    assert figures.by_layer({"a": run(success=np.ones((2, 3)))}) is None
+    figures.svg(figure)
+
+
+def test_numbers_are_short_and_what_is_missing_is_a_dash():
+    shown = [tables.number(x) for x in (0.0, 0.93421, 8.4e-4, 12345.0, None, float("nan"))]
+    assert shown == ["0", "0.9342", "8.4e-04", "1.2e+04", "–", "–"]
+    assert tables.ours(ROW["evidence"][1]) == "0.9342 [0.93, 0.94]"
+
+
+def test_the_readmes_row_sets_our_number_beside_the_papers():
+    table = tables.markdown([ROW])
+    assert "| ✗ contradicted | `it_holds` | Table 1 |" in table
+    assert "success 1 (1), **resemblance 0.9342 (0.7116)**" in table
+    assert table.endswith("1 claims: 1 contradicted.")
+
+
+def test_an_experiment_is_outlined_by_the_paths_that_vary_takes():
+    text = outline(spell(tiny()))
+    for line in ("  task: Analogy", "    ratio: 2.0", "  regime.1: ReadoutDescent", "  looks: 5"):
+        assert line in text.splitlines()
+    assert "    parts: key_query+value" in text and "  probes.success: Success" in text
