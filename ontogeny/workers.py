@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from typing import Any
 
 import jax
 
+from .fields import Invalid
 from .perform import Interrupted, Look, Unit, perform
 from .store import Record, Store
 
@@ -40,7 +42,7 @@ Pool = Callable[[Sequence[Unit], Store | None, Progress], Done]
 
 
 class WorkerError(RuntimeError):
-    """A worker died again and again on the same unit."""
+    """A worker failed, or died again and again on the same unit."""
 
 
 def here() -> Pool:
@@ -175,8 +177,10 @@ def _work(core: int, line: Connection, store: Store | None) -> None:
                 return
             except (BrokenPipeError, EOFError):
                 raise
-            except Exception as error:
+            except Invalid as error:
                 line.send(("failed", error))
+            except Exception:
+                line.send(("failed", WorkerError(traceback.format_exc())))
     except (BrokenPipeError, EOFError):  # whoever gave the work is gone
         sys.exit(0)
 
