@@ -44,8 +44,8 @@ def subjects() -> dict[str, Experiment]:
         "one-layer, readout": trained(OneLayer(), ReadoutDescent(steps=50, rate=1.0)),
         "one-layer, end to end": trained(OneLayer(), Descent(steps=10, rate=1.0)),
         "one-layer, 10 tuples": trained(OneLayer(width=64), Descent(steps=200, rate=1.0), few),
-        "GPT-2, width 128": trained(GPT2(width=128), AdamW(steps=4, rate=1e-3)),
-        "GPT-2, width 256": trained(GPT2(width=256), AdamW(steps=2, rate=1e-3)),
+        "GPT-2, width 128": trained(GPT2(width=128), AdamW(steps=16, rate=1e-3)),
+        "GPT-2, width 256": trained(GPT2(width=256), AdamW(steps=6, rate=1e-3)),
     }
 
 
@@ -169,7 +169,7 @@ def _train(experiment: Experiment, lanes: int, repeats: int) -> dict[str, float]
         state, _ = _advance(stacked, seeds, state, start, active, 0, stage.steps, abreast)
         jax.block_until_ready(state)
 
-    training, product = _fastest([advance, _product()], repeats)
+    training, product = _fastest([advance, _product()], max(2, repeats // lanes))
     steps = lanes * stage.steps / training
     gflops, peak = steps * flops / 1e9, 2 * _GEMM**3 / product / 1e9
     return {"steps": steps, "gflops": gflops, "fraction": gflops / peak}
