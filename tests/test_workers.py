@@ -35,8 +35,9 @@ class Watch(Progress):
 
 def judged(store, file, **environment):
     """`ontogeny judge` in a process group of its own, checkpointing at every look."""
+    words = ("judge", CLAIM, "--seeds", "8", "--store", store, "--json", file)
     return subprocess.Popen(
-        [sys.executable, "-m", "ontogeny.cli", "judge", CLAIM, "--store", store, "--json", file],
+        [sys.executable, "-m", "ontogeny.cli", *words],
         env=os.environ | {"ONTOGENY_CHECKPOINT_SECONDS": "0"} | environment,
         start_new_session=True,
         stdout=subprocess.PIPE,

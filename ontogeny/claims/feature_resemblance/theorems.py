@@ -221,7 +221,6 @@ def gradients_have_the_stated_form(trained: Run) -> Iterator[Evidence]:
 @claim(
     PAPER,
     "Proofs of Theorems 1 and 2, before saturation",
-    seeds=8,
     departures=LIMIT,
     by_ratio={ratio: stage_one("train", ratio) for ratio in (1.0, 2.0, 3.0, 4.0, 5.0, 8.0)},
 )
@@ -240,7 +239,6 @@ def attention_stays_balanced(joint: Run) -> Iterator[Evidence]:
 @claim(
     PAPER,
     "Condition 1, second part (ours)",
-    seeds=8,
     departures=ONE_LAYER,
     by_scale={
         scale: Experiment(
