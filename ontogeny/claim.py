@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from importlib.util import find_spec
 from typing import Any
 
 import jax
@@ -109,9 +110,13 @@ def claim(
     seeds: int = 3,
     headline: bool = False,
     departures: tuple[Any, ...] = (),
+    extra: str = "",
     **experiments: Any,
 ) -> Callable[[Callable[..., Iterator[Evidence]]], Callable[..., Iterator[Evidence]]]:
-    """Registers a function as a claim, with the experiments it takes."""
+    """Registers a function as a claim, with the experiments it takes.
+
+    One that needs an `extra` of the package is untested where that is not installed.
+    """
 
     def register(evidence: Callable[..., Iterator[Evidence]]) -> Callable[..., Iterator[Evidence]]:
         wanted = set(inspect.signature(evidence).parameters)
@@ -125,15 +130,25 @@ def claim(
                 paper,
                 where,
                 experiments,
-                evidence,
+                None if missing(extra) else evidence,
                 seeds,
                 headline,
                 departures,
+                missing(extra),
             )
         )
         return evidence
 
     return register
+
+
+EXTRAS = {"theory": ("cvxpy", "scs")}
+
+
+def missing(extra: str) -> str:
+    """What an extra of the package lacks here and how to get it; nothing if all is there."""
+    lacking = [name for name in EXTRAS.get(extra, ()) if find_spec(name) is None]
+    return f"it needs {' and '.join(lacking)}: pip install 'ontogeny[{extra}]'" if lacking else ""
 
 
 def untested(paper: Paper, where: str, name: str, says: str, reason: str) -> None:

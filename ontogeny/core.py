@@ -52,6 +52,11 @@ class Task(Component):
         """How many tokens there are."""
 
     @property
+    def answers(self) -> int:
+        """How many of them, counted from the first, can be answers: by default all."""
+        return self.vocab
+
+    @property
     @abstractmethod
     def length(self) -> int:
         """How long the longest sequence is."""
@@ -154,6 +159,27 @@ class Stage(Component):
 
         moved, _ = jax.lax.scan(one, (now.params, memory), start + jnp.arange(steps))
         return moved
+
+
+class Solver(Stage):
+    """A stage that obtains parameters in one step by solving, on the host, in plain numpy.
+
+    So a theorem is another way to obtain a model, and answers the same probes as a trained one.
+    """
+
+    steps: int = static(default=1, init=False)
+    until: Until | None = static(default=None, init=False)
+
+    @abstractmethod
+    def solve(self, now: Moment) -> Params:
+        """The parameters; or an error (Invalid) that says why there are none."""
+
+    def init(self, now: Moment) -> Memory:
+        return ()
+
+    def step(self, now: Moment, memory: Memory) -> tuple[Params, Memory]:
+        """Nothing: by the time a lane is looked at, `perform` has put the solution in place."""
+        return now.params, memory
 
 
 class Probe(Component):

@@ -4,6 +4,7 @@ Student's interval over seeds decides. Comparisons between settings are paired b
 an equivalence test, a single seed decides nothing, and a number that is not finite decides nothing.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -60,10 +61,20 @@ class Measurement:
 
     def magnitude(self) -> "Measurement":
         """The mean size of the array's entries, whatever their sign."""
+        return self._over("mean size of", np.abs(self.values).mean)
+
+    def mean(self) -> "Measurement":
+        """The mean of the array's entries."""
+        return self._over("mean", self.values.mean)
+
+    def least(self) -> "Measurement":
+        """The least of the array's entries."""
+        return self._over("least", self.values.min)
+
+    def _over(self, words: str, reduce: Callable[..., np.ndarray]) -> "Measurement":
+        name, colon, what = self.what.rpartition(": ")
         axes = tuple(range(1, self.values.ndim))
-        return Measurement(
-            f"mean size of {self.what}", np.abs(self.values).mean(axis=axes), self.trouble
-        )
+        return Measurement(f"{name}{colon}{words} {what}", reduce(axis=axes), self.trouble)
 
     def above(self, bound: float, *, paper: float | None = None) -> Evidence:
         """Is it above the bound?"""

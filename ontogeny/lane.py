@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from .core import Experiment, Memory, Moment, Params, World
+from .core import Experiment, Memory, Moment, Params, Solver, World
 
 Answers = dict[str, Float[Array, "..."]]
 
@@ -49,6 +49,14 @@ def advance(
     moved = jax.tree.map(lambda new, old: jnp.where(active, new, old), moved, state[1:])
     state = State(state.world, *moved)
     return state, look(experiment, seed, state, start + steps)
+
+
+def solve(experiment: Experiment, seed: int, state: State, stage: int) -> State:
+    """Puts what a solver finds in place of the parameters. Runs on the host, not compiled."""
+    solver = experiment.regime[stage]
+    assert isinstance(solver, Solver)
+    now = _moment(experiment, state, _key(jnp.asarray(seed), "stage", stage))
+    return state._replace(params=solver.solve(now))
 
 
 def look(

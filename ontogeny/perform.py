@@ -17,9 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import lane as one
-from .core import Experiment
+from .core import Experiment, Solver
 from .cost import cost
 from .environment import environment
+from .fields import Invalid
 from .spell import Spelled, digest, record
 from .store import Arrays, Checkpoint, Record, Store, log
 
@@ -179,11 +180,13 @@ class _Performance:
 
     def _advance(self, stage: int, look: int, looks: int) -> None:
         rule = self.experiment.regime[stage]
+        if isinstance(rule, Solver):
+            self._solve(stage)
         active = [
             not trouble and str(stage) not in ended
             for trouble, ended in zip(self.trouble, self.ended, strict=True)
         ]
-        if not any(active):
+        if not any(active) and not isinstance(rule, Solver):
             self.answers.append(self.answers[-1])
             return
         steps = rule.steps // looks
@@ -201,6 +204,20 @@ class _Performance:
         self._note(answers)
         if rule.until:
             self._perhaps_end(stage)
+
+    def _solve(self, stage: int) -> None:
+        """Solves lane by lane; one that has no solution is in trouble, and has no numbers."""
+        solved = []
+        for place, lane in enumerate(self.lanes):
+            state: one.State = jax.tree.map(lambda leaf, place=place: leaf[place], self.state)
+            try:
+                state = one.solve(lane.experiment, lane.seed, state, stage)
+            except Invalid as error:
+                self.trouble[place] = self.trouble[place] or f"seed {lane.seed}: {error}"
+                nothing = jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), state.params)
+                state = state._replace(params=nothing)
+            solved.append(state)
+        self.state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *solved)
 
     def _note(self, answers: one.Answers) -> None:
         seen = {name: np.asarray(values) for name, values in answers.items()}

@@ -1,6 +1,7 @@
 """GPT-2-style transformers: pre-norm, GELU, learned positions, tied head."""
 
-from typing import NamedTuple
+from abc import abstractmethod
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -46,17 +47,24 @@ class Params(NamedTuple):
     norm: Norm
 
 
-class GPT2(Model):
+class _GPT2(Model):
     """`depth` blocks of `heads` heads; the last block works only at the positions read."""
 
     width: int = count(128)
     depth: int = count(4)
     heads: int = count(4)
-    scale: float = number(0.02, least=0)  # standard deviation of initial weights
 
     def __check_init__(self) -> None:
         if self.width % self.heads:
             raise Invalid(f"GPT2.width={self.width} is not divisible by heads={self.heads}")
+
+    @abstractmethod
+    def _deviation(self, into: int) -> Any:
+        """The standard deviation of initial weights that read `into` numbers."""
+
+    def _into_stream(self, into: int) -> Any:
+        """The same for weights that write to the residual stream."""
+        return self._deviation(into)
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         width, depth = self.width, self.depth
@@ -70,8 +78,6 @@ class GPT2(Model):
             (depth, width, 4 * width),
             (depth, 4 * width, width),
         )
-        # GPT-2 scales down what enters the residual stream by the number of entries
-        into_stream = self.scale / (2 * depth) ** 0.5
 
         def linear(
             weights: Float[Array, "depth into out"], scale: Float[Array, ""] | float
@@ -82,16 +88,16 @@ class GPT2(Model):
             return Norm(jnp.ones(shape), jnp.zeros(shape))
 
         return Params(
-            tokens=self.scale * tokens,
-            positions=self.scale * positions,
+            tokens=self._deviation(width) * tokens,
+            positions=self._deviation(width) * positions,
             blocks=Block(
                 attention_norm=norm(depth, width),
-                query=linear(query, self.scale),
-                key_value=linear(key_value, self.scale),
-                mix=linear(mix, into_stream),
+                query=linear(query, self._deviation(width)),
+                key_value=linear(key_value, self._deviation(width)),
+                mix=linear(mix, self._into_stream(width)),
                 mlp_norm=norm(depth, width),
-                widen=linear(widen, self.scale),
-                narrow=linear(narrow, into_stream),
+                widen=linear(widen, self._deviation(width)),
+                narrow=linear(narrow, self._into_stream(4 * width)),
             ),
             norm=norm(width),
         )
@@ -129,6 +135,27 @@ class GPT2(Model):
 
     def _heads(self, x: Float[Array, "row width"]) -> Float[Array, "row head part"]:
         return x.reshape(len(x), self.heads, -1)
+
+
+class GPT2(_GPT2):
+    """As published: one scale, less for what enters the residual stream, by how much enters it."""
+
+    scale: float = number(0.02, least=0)  # standard deviation of initial weights
+
+    def _deviation(self, into: int) -> Any:
+        return self.scale
+
+    def _into_stream(self, into: int) -> Any:
+        return self.scale / (2 * self.depth) ** 0.5
+
+
+class ScaledGPT2(_GPT2):
+    """W ~ N(0, d^(-2γ)), d what it reads: γ = ½ is standard, up to 1 is a small initialisation."""
+
+    gamma: float = number(0.5, least=0)
+
+    def _deviation(self, into: int) -> Any:
+        return jnp.power(float(into), -self.gamma)
 
 
 def _apply(linear: Linear, x: Float[Array, "row into"]) -> Float[Array, "row out"]:

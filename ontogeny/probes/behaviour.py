@@ -25,3 +25,15 @@ class Success(Probe):
         batch = now.batch(self.split)
         right = now.task.right(now.trace(batch).outputs, batch)
         return jnp.sum(right * batch.weights) / jnp.sum(batch.weights)
+
+
+class WholeSuccess(Probe):
+    """The fraction of a split on which every token of the answer has the top output."""
+
+    split: str = split()
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        batch = now.batch(self.split)
+        right = jnp.all(now.task.right(now.trace(batch).outputs, batch), axis=1)
+        weights = jnp.mean(batch.weights, axis=1)
+        return jnp.sum(right * weights) / jnp.sum(weights)

@@ -43,6 +43,17 @@ class ResemblanceByLayer(Probe):
         return jnp.mean(cosines(now, self.left, self.right), axis=0)
 
 
+class Angles(Probe):
+    """The angle between paired inputs after each layer, pair by pair, in degrees."""
+
+    left: str = split()
+    right: str = split()
+
+    def __call__(self, now: Moment) -> Float[Array, "layer row"]:
+        inside = jnp.clip(cosines(now, self.left, self.right), -1.0, 1.0)
+        return jnp.degrees(jnp.arccos(inside)).T
+
+
 def cosines(now: Moment, left: str, right: str) -> Float[Array, "row layer"]:
     """Cosines of paired inputs at every layer; features that vanish resemble nothing."""
     one, other = (now.trace(now.batch(name)).residual[:, :, 0] for name in (left, right))

@@ -103,6 +103,76 @@ def by_layer(runs: Mapping[str, Run]) -> Figure | None:
     return figure
 
 
+def matrices(runs: Mapping[str, Run]) -> Figure | None:
+    """Probes that answer with a matrix, of the first seed: before, on the way, at the end; and what
+    theory predicts (probes called `predicted …`)."""
+    rows = [
+        (name, probe, _moments(run, probe))
+        for name, run in runs.items()
+        for probe, values in run.answers.items()
+        if values.ndim == 4 and "angles" not in probe and not probe.startswith("predicted")
+    ]
+    if not rows:
+        return None
+    columns = max(len(panels) for *_, panels in rows)
+    with plt.rc_context(_STYLE):
+        size = (2.0 * columns, 2.1 * len(rows))
+        figure, axes = plt.subplots(len(rows), columns, figsize=size, squeeze=False)
+        for (name, probe, panels), line in zip(rows, axes, strict=True):
+            for axis in line[len(panels) :]:
+                axis.set_visible(False)
+            for axis, (title, matrix) in zip(line, panels.items(), strict=False):
+                most = float(np.abs(matrix).max()) or 1.0
+                axis.imshow(matrix, cmap="RdBu_r", vmin=-most, vmax=most, interpolation="nearest")
+                axis.set(xticks=[], yticks=[], title=title)
+            line[0].set_ylabel(f"{name}\n{probe}")
+    return figure
+
+
+def _moments(run: Run, probe: str) -> dict[str, np.ndarray]:
+    values, looks = run.answers[probe][0], len(run.steps)
+    places = sorted({0, max(1, looks // 8), looks // 2, looks - 1}) if looks > 2 else [looks - 1]
+    panels = {f"step {run.steps[look]}": values[look] for look in places}
+    predicted = run.answers.get(f"predicted {probe}")
+    return panels if predicted is None else panels | {"theory": predicted[0, -1]}
+
+
+def polar(runs: Mapping[str, Run]) -> Figure | None:
+    """Angles between paired features at the end: a ring per layer, a dot per pair and seed."""
+    drawn = {
+        name: run.answers[probe][:, -1]
+        for name, run in runs.items()
+        for probe in run.answers
+        if "angles" in probe
+    }
+    if not drawn:
+        return None
+    columns = min(4, len(drawn))
+    rows = -(-len(drawn) // columns)
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(
+            rows,
+            columns,
+            figsize=(2.3 * columns, 1.9 * rows),
+            squeeze=False,
+            subplot_kw={"projection": "polar"},
+        )
+        for axis in axes.flat[len(drawn) :]:
+            axis.set_visible(False)
+        for axis, (name, angles) in zip(axes.flat, drawn.items(), strict=False):
+            layers = angles.shape[1]
+            for layer in range(layers):
+                here = np.radians(angles[:, layer].ravel())
+                axis.scatter(here, np.full(here.shape, layer + 1.0), s=3, alpha=0.4)
+                axis.plot([here.mean()] * 2, [layer + 0.7, layer + 1.3], "k-", linewidth=1.0)
+            axis.set(thetamin=0, thetamax=120, rmin=0, rmax=layers + 0.6)
+            axis.set_rgrids(range(1, layers + 1), [f"{n}" for n in range(layers)])
+            axis.set_thetagrids([0, 30, 60, 90, 120])
+            axis.set_title(name)
+        figure.supxlabel("angle between paired features, a ring per layer", fontsize=7)
+    return figure
+
+
 def sweep(variation: Variation) -> Figure:
     """Each piece of evidence over the swept values, coloured by what it says; or two sweeps."""
     return _phases(variation) if len(variation.sweeps) == 2 else _lines(variation)

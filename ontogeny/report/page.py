@@ -43,9 +43,8 @@ def _section(verdict: Verdict) -> dict[str, Any]:
     pictures = []
     if verdict.runs:
         pictures.append(figures.svg(figures.curves(verdict.runs)))
-        layers = figures.by_layer(verdict.runs)
-        if layers:
-            pictures.append(figures.svg(layers))
+        drawn = [draw(verdict.runs) for draw in (figures.by_layer, figures.matrices, figures.polar)]
+        pictures += [figures.svg(figure) for figure in drawn if figure]
     experiments = {
         name: outline(spell(experiment))
         for name, experiment in verdict.claim.named(verdict.scale).items()

@@ -6,12 +6,7 @@ Each tuple i has a source s, a target t, an attribute b that both have, and a pr
     attribution   s r2 → c
     conclusion                  t r2 → c      (never trained)
 
-Two hops are an analogy whose source is the bridge itself, if one says so: b r1 → b.
-
-    first hop     a r1 → b
-    bridge        b r1 → b
-    second hop    b r2 → c
-    conclusion    a r2 → c      (never trained)
+Two hops are an analogy whose source is the bridge itself: see `two_hop`, form "first relation".
 """
 
 from typing import ClassVar
@@ -69,44 +64,6 @@ class Analogy(Task):
                 return _alone(source)
             case _:
                 return _alone(target)
-
-
-class TwoHop(Task):
-    """`a17 r1 → b17`, `b17 r2 → c17`, `b17 r1 → b17` (the bridge); and then: `a17 r2 → ?`"""
-
-    splits: ClassVar[tuple[str, ...]] = ("train", "conclusion", "second hop", "entities", "bridges")
-    tuples: int = count(100)
-    ratio: float = number(1.0, above=0)  # κ: how much a first hop (and its bridge) counts
-    identity: float = number(1.0, least=0)  # how much of κ a bridge has; 0 leaves bridges out
-    length: ClassVar[int] = 2
-
-    @property
-    def vocab(self) -> int:
-        """Entities, bridges, properties and two relations."""
-        return 3 * self.tuples + 2
-
-    def world(self, key: Key[Array, ""]) -> World:
-        """Nothing is drawn, as in `Analogy`."""
-        return ()
-
-    def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
-        entity, bridge, property = _blocks(3, self.tuples)
-        first, second = self.vocab - 2, self.vocab - 1
-        match split:
-            case "train":
-                return _ask(
-                    (entity, first, bridge, self.ratio),
-                    (bridge, first, bridge, self.ratio * self.identity),
-                    (bridge, second, property, 1.0),
-                )
-            case "conclusion":
-                return _ask((entity, second, property, 1.0))
-            case "second hop":
-                return _ask((bridge, second, property, 1.0))
-            case "entities":
-                return _alone(entity)
-            case _:
-                return _alone(bridge)
 
 
 def _blocks(kinds: int, size: int) -> list[Int[Array, " row"]]:

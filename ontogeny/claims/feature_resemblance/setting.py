@@ -11,8 +11,9 @@ from ...probes.depth import PredictedAlignment
 from ...probes.resemblance import PairResemblance, Resemblance, ResemblanceByLayer
 from ...regimes.descent import AdamW, Descent
 from ...regimes.readout import ReadoutDescent
-from ...tasks.analogy import Analogy, TwoHop
+from ...tasks.analogy import Analogy
 from ...tasks.labelled import Labelled
+from ...tasks.two_hop import TwoHop
 
 PAPER = Paper(
     "feature-resemblance",
@@ -81,7 +82,7 @@ VALUES: dict[str, Probe] = {
     "resemblance": Resemblance("sources", "targets"),
     "imbalance": Imbalance("train"),
 }
-TWO_HOPS: dict[str, Probe] = {"train loss": Loss("train"), "success": Success("conclusion")}
+TWO_HOPS: dict[str, Probe] = {"train loss": Loss("train"), "success": Success("skipped")}
 
 
 def one_layer(*regime: Stage, ratio: float = RATIO) -> Experiment:
@@ -113,21 +114,26 @@ def gpt2(*splits: str, ratio: float = RATIO) -> Sizes:
     return Sizes(size("laptop"), size("paper"))
 
 
+def _two_hops(subjects: int, ratio: float, identity: float) -> TwoHop:
+    """Two hops as an analogy: a bridge is told with the first relation."""
+    return TwoHop(subjects=subjects, ratio=ratio, identity=identity, form="first relation")
+
+
 def one_layer_two_hops(identity: float) -> Experiment:
     """Two hops in the one-layer transformer, with bridges (1) or without (0)."""
     ratio = RATIO if identity else 1.0
-    task = TwoHop(tuples=100, ratio=ratio, identity=identity)
-    probes = TWO_HOPS | {"resemblance": Resemblance("entities", "bridges")}
+    task = _two_hops(100, ratio, identity)
+    probes = TWO_HOPS | {"resemblance": Resemblance("subjects", "bridges")}
     return Experiment(task, OneLayer(), JOINT, probes)
 
 
 def gpt2_two_hops(identity: float) -> Sizes:
     """Two hops in a GPT-2, with bridges (1) or without (0)."""
     ratio = RATIO if identity else 1.0
-    probes = TWO_HOPS | {"resemblance": Resemblance("second hop", "conclusion", layer=-2)}
+    probes = TWO_HOPS | {"resemblance": Resemblance("last hop", "skipped", layer=-2)}
 
     def size(name: str) -> Experiment:
-        task = TwoHop(tuples=getattr(GPT_TUPLES, name), ratio=ratio, identity=identity)
+        task = _two_hops(getattr(GPT_TUPLES, name), ratio, identity)
         return Experiment(task, getattr(GPT, name), _gpt2_regime(name, ("train",)), probes)
 
     return Sizes(size("laptop"), size("paper"))
@@ -166,10 +172,10 @@ def stage_one(split: str, ratio: float = 1.0, width: int = 512) -> Experiment:
 def stage_one_two_hops(identity: float, ratio: float = 1.0, width: int = 512) -> Experiment:
     """The same for two hops."""
     probes: dict[str, Probe] = {
-        "resemblance": Resemblance("entities", "bridges"),
-        "resemblance of each": PairResemblance("entities", "bridges"),
+        "resemblance": Resemblance("subjects", "bridges"),
+        "resemblance of each": PairResemblance("subjects", "bridges"),
     }
-    task = TwoHop(tuples=30, ratio=ratio, identity=identity)
+    task = _two_hops(30, ratio, identity)
     return Experiment(task, OneLayer(width=width, scale=1e-5), (attention("train"),), probes)
 
 

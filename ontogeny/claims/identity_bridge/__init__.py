@@ -1,0 +1,5 @@
+"""Identity Bridge: two hops out of distribution (arXiv 2509.24653).
+
+`setting` has the experiments, `theorems` Theorems 1 and 2 and what descends to them, `figures` the
+paper's figures, `beyond` what its reviewers asked for and its relative on out-of-context reasoning.
+"""

@@ -1,0 +1,98 @@
+"""Embedding-MLPs: a transformer layer whose attention is uniform.
+
+The features of a sequence are the sum of its tokens' embeddings, up to where it is read. Weights
+start as W ~ N(0, d^(-2γ)) with d the width: γ = ½ is the usual scale, a larger γ a small one.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from ..core import Model, Task, Trace
+from ..fields import count, number
+from .initial import gaussians
+
+
+class Factors(NamedTuple):
+    """E and P: what tokens add to the features, and what features say of each answer."""
+
+    embed: Float[Array, "vocab width"]
+    project: Float[Array, "width answer"]
+
+
+class Hidden(NamedTuple):
+    """The same with a hidden layer between."""
+
+    embed: Float[Array, "vocab width"]
+    widen: Float[Array, "width hidden"]
+    project: Float[Array, "hidden answer"]
+
+
+class EmbeddingMLP(Model):
+    """f(x) = (Σ_t E[x_t]) P: the logits are a sum of rows of the template matrix E P."""
+
+    width: int = count(128)
+    gamma: float = number(0.5, least=0)
+
+    def init(self, task: Task, key: Key[Array, ""]) -> Factors:
+        shapes = (task.vocab, self.width), (self.width, task.answers)
+        return Factors(*(_scaled(self, weights) for weights in gaussians(key, *shapes)))
+
+    def __call__(
+        self, params: Factors, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        # the templates are made once for all rows: fewer products than a row's features times P
+        outputs = summed(params.embed @ params.project, inputs, at)
+        return Trace(outputs, summed(params.embed, inputs, at)[None])
+
+
+class EmbeddingReluMLP(Model):
+    """f(x) = max(0, (Σ_t E[x_t]) A) P: the same with a hidden layer of its own."""
+
+    width: int = count(128)
+    hidden: int = count(256)
+    gamma: float = number(0.5, least=0)
+
+    def init(self, task: Task, key: Key[Array, ""]) -> Hidden:
+        width, hidden = self.width, self.hidden
+        shapes = (task.vocab, width), (width, hidden), (hidden, task.answers)
+        return Hidden(*(_scaled(self, weights) for weights in gaussians(key, *shapes)))
+
+    def __call__(
+        self, params: Hidden, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        features = summed(params.embed, inputs, at)
+        return Trace(jax.nn.relu(features @ params.widen) @ params.project, features[None])
+
+
+class TokenSum(Model):
+    """f(x) = Σ_t W[x_t]: factors merged into one matrix, so nothing is shared between tokens."""
+
+    scale: float = number(0.0, least=0)  # standard deviation of initial weights
+
+    def init(self, task: Task, key: Key[Array, ""]) -> dict[str, Float[Array, "vocab answer"]]:
+        (weights,) = gaussians(key, (task.vocab, task.answers))
+        return {"templates": self.scale * weights}
+
+    def __call__(
+        self,
+        params: dict[str, Float[Array, "vocab answer"]],
+        inputs: Int[Array, " length"],
+        at: Int[Array, " read"],
+    ) -> Trace:
+        outputs = summed(params["templates"], inputs, at)
+        return Trace(outputs, outputs[None])
+
+
+def summed(
+    table: Float[Array, "vocab width"], inputs: Int[Array, " length"], at: Int[Array, " read"]
+) -> Float[Array, "read width"]:
+    """The sum of the tokens' rows up to each position read."""
+    earlier = jnp.arange(len(inputs))[None, :] <= at[:, None]
+    return earlier @ table[inputs]
+
+
+def _scaled(model: EmbeddingMLP | EmbeddingReluMLP, weights: Float[Array, "..."]) -> Any:
+    return weights * jnp.power(float(model.width), -model.gamma)

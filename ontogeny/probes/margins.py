@@ -1,0 +1,55 @@
+"""By how much the right answer leads."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..core import Batch, Moment, Probe
+from ..fields import Invalid, split
+from ..tasks.two_hop import TwoHop
+
+
+class Margin(Probe):
+    """The lead of the right answer over its best rival, row by row; negative if the rival leads."""
+
+    split: str = split()
+
+    def __call__(self, now: Moment) -> Float[Array, " row"]:
+        return _leads(now, now.batch(self.split))
+
+
+class RelativeMargin(Probe):
+    """The least lead on a split, in units of the least lead on what is trained.
+
+    Scaling the weights of a homogeneous model leaves it alone.
+    """
+
+    asked: str = split()
+    trained: str = split("train")
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        asked, trained = now.batch(self.asked), now.batch(self.trained)
+        counted = jnp.where(trained.weights[:, 0] > 0, _leads(now, trained), jnp.inf)
+        unit = jnp.abs(jnp.min(counted))
+        return jnp.min(_leads(now, asked)) / jnp.where(unit > 0, unit, 1.0)
+
+
+class ObjectSuccess(Probe):
+    """The fraction of a split that is right if only objects compete for the answer."""
+
+    split: str = split("composed")
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        if not isinstance(now.task, TwoHop) or now.task.letters > 1:
+            raise Invalid("ObjectSuccess is about TwoHop with letters=1")
+        objects = now.task.numbers(now.task.hops)
+        batch = now.batch(self.split)
+        best = jnp.argmax(now.trace(batch).outputs[..., objects.start : objects.stop], axis=-1)
+        right = best + objects.start == batch.targets
+        return jnp.sum(right * batch.weights) / jnp.sum(batch.weights)
+
+
+def _leads(now: Moment, batch: Batch) -> Float[Array, " row"]:
+    outputs = now.trace(batch).outputs
+    own = jnp.take_along_axis(outputs, batch.targets[..., None], axis=-1)
+    rival = jnp.arange(outputs.shape[-1]) != batch.targets[..., None]
+    return jnp.min(jnp.where(rival, own - outputs, jnp.inf), axis=(1, 2))

@@ -1,0 +1,156 @@
+"""What each token by itself says of each answer, and whether there is a smaller way to say it.
+
+Rows are subjects, bridges and relations, columns bridges and objects, in the order of the facts:
+what belongs together lies on diagonals.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..core import Moment, Probe
+from ..fields import Invalid, split
+from ..tasks.two_hop import TwoHop
+from ..theory.two_hop import Symmetric, with_identity, without_identity
+
+
+class Templates(Probe):
+    """The logits of each token alone: a matrix, as a picture."""
+
+    def __call__(self, now: Moment) -> Float[Array, "token answer"]:
+        return templates(now)
+
+
+class SingularValues(Probe):
+    """The singular values of the templates, the largest first."""
+
+    def __call__(self, now: Moment) -> Float[Array, " rank"]:
+        return jnp.linalg.svd(templates(now), compute_uv=False)
+
+
+class EffectiveRank(Probe):
+    """The exponential of the entropy of the singular values: how many directions carry weight."""
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        sizes = jnp.linalg.svd(templates(now), compute_uv=False)
+        shares = sizes / jnp.sum(sizes)
+        return jnp.exp(jnp.sum(jax.scipy.special.entr(shares)))
+
+
+class NormGap(Probe):
+    """How much smaller templates that fit a split could be at most, as a fraction of their norm.
+
+    The norm per unit of margin is a feasible value of the program; the weights that the loss gives
+    to wrong answers are multipliers of its dual, whose value bounds every feasible one from below.
+    A gap of 0 certifies the optimum, and with it the KKT conditions (Assumption 3). 1: not fitted.
+    """
+
+    split: str = split("train")
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        batch, tokens = now.batch(self.split), jnp.arange(now.task.vocab)
+        matrix = _alone(now, tokens)
+        inside = jnp.arange(batch.inputs.shape[1]) <= batch.at
+        counts = jnp.sum(inside[..., None] * (batch.inputs[..., None] == tokens), axis=1) * 1.0
+        outputs = counts @ matrix
+        gaps = jnp.take_along_axis(outputs, batch.targets, axis=1) - outputs
+        rival = (jnp.arange(now.task.answers) != batch.targets) & (batch.weights > 0)
+        margin = jnp.min(jnp.where(rival, gaps, jnp.inf))
+        weights = jax.nn.softmax(jnp.where(rival, -gaps, -jnp.inf), axis=(0, 1))
+        own = jax.nn.one_hot(batch.targets[:, 0], now.task.answers)
+        pull = counts.T @ (own * jnp.sum(weights, axis=1, keepdims=True) - weights)
+        feasible = jnp.sum(jnp.linalg.svd(matrix, compute_uv=False)) / margin
+        bound = 1 / jnp.linalg.norm(pull, 2)
+        return jnp.where(margin > 0, 1 - bound / feasible, 1.0)
+
+
+# ------------------------------------------------------------- beside the theory of complexity one
+
+
+class SymmetricPart(Probe):
+    """The templates' twelve numbers, a₁ a₂ b₁ b₂ c₁ c₂ d₁ d₂ α₁ α₂ β₁ β₂, scaled to a₁ = 1."""
+
+    def __call__(self, now: Moment) -> Float[Array, " twelve"]:
+        numbers = jnp.stack(symmetric_part(templates(now), _structured(self, now).subjects))
+        return numbers / numbers[0]
+
+
+class Asymmetry(Probe):
+    """The share of the templates' squared length outside the symmetric form (Lemma 1)."""
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        matrix, N = templates(now), _structured(self, now).subjects
+        rest = matrix - symmetric_matrix(symmetric_part(matrix, N), N)
+        return jnp.sum(rest**2) / jnp.sum(matrix**2)
+
+
+class RowSums(Probe):
+    """The share of the templates' squared length that is in row means (Assumption 2: none)."""
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        matrix = templates(now)
+        means = jnp.mean(matrix, axis=1)
+        return matrix.shape[1] * jnp.sum(means**2) / jnp.sum(matrix**2)
+
+
+class PredictedTemplates(Probe):
+    """The templates that solve the program, whatever the model's are."""
+
+    def __call__(self, now: Moment) -> Float[Array, "token answer"]:
+        task = _structured(self, now)
+        bridged, plain = with_identity(task.subjects), without_identity(task.subjects)
+        theory = jnp.where(jnp.asarray(task.identity > 0), jnp.array(bridged), jnp.array(plain))
+        return symmetric_matrix(Symmetric(*theory), task.subjects)
+
+
+class TheoryCorrelation(Probe):
+    """The correlation of the templates with those that solve the program, entry by entry."""
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        theory = PredictedTemplates()(now)
+        return jnp.corrcoef(jnp.ravel(templates(now)), jnp.ravel(theory))[0, 1]
+
+
+def templates(now: Moment) -> Float[Array, "token answer"]:
+    """The matrix whose row is what one token alone makes of each answer."""
+    task = now.task
+    if not isinstance(task, TwoHop) or task.letters > 1:
+        raise Invalid("templates are about TwoHop with letters=1")
+    relations = task.symbols + np.arange(task.hops * task.complexity)
+    names = now.world.names
+    rows = jnp.concatenate([*names[: task.hops], relations])
+    return _alone(now, rows)[:, jnp.concatenate(names[1:])]
+
+
+def _alone(now: Moment, tokens: Array) -> Float[Array, "token answer"]:
+    """The outputs for sequences of one token, read there."""
+    run = jax.vmap(now.model, (None, 0, None))
+    return run(now.params, tokens[:, None], jnp.zeros(1, jnp.int32)).outputs[:, 0]
+
+
+def symmetric_part(matrix: Float[Array, "token answer"], N: int) -> Symmetric:
+    """The twelve numbers nearest to a matrix: means over what renaming makes alike."""
+    numbers = []
+    for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        block = matrix[row * N : (row + 1) * N, column * N : (column + 1) * N]
+        diagonal = jnp.trace(block) / N
+        rest = (jnp.sum(block) - jnp.trace(block)) / (N * (N - 1))
+        numbers += [diagonal - rest, rest]
+    relations = jnp.mean(matrix[2 * N :].reshape(2, 2, N), axis=-1)
+    return Symmetric(*numbers, *relations[:, 0], *relations[:, 1])
+
+
+def symmetric_matrix(part: Symmetric, N: int) -> Float[Array, "token answer"]:
+    """The matrix of twelve numbers."""
+    eye = jnp.eye(N)
+    a, b, c, d = (part[n] * eye + part[n + 1] for n in (0, 2, 4, 6))
+    relations = [jnp.repeat(jnp.stack([part[8 + n], part[10 + n]]), N) for n in (0, 1)]
+    return jnp.vstack([jnp.hstack([a, b]), jnp.hstack([c, d]), *relations])
+
+
+def _structured(probe: Probe, now: Moment) -> TwoHop:
+    task = now.task
+    if not isinstance(task, TwoHop) or task.complexity * (task.hops - 1) * task.letters > 1:
+        raise Invalid(f"{type(probe).__name__} is about TwoHop with two hops of complexity one")
+    return task

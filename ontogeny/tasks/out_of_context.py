@@ -1,0 +1,73 @@
+"""Out-of-context reasoning: one fact implies another. For some names both are told.
+
+    fact          n r1 . → c      of every name
+    implication   n r2 . → a      of some names of each class; asked of the others
+
+Answers are read at the stop, which has seen every name. (Attention of r2 to a name that it never
+met is never trained.)
+"""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from ..core import Batch, Task, World
+from ..fields import Invalid, count
+
+
+class OutOfContext(Task):
+    """`ann lives . → rome`, `ann speaks . → latin`, `bob lives . → rome`; `bob speaks . → ?`"""
+
+    splits: ClassVar[tuple[str, ...]] = ("train", "facts", "shown", "implied")
+    classes: int = count(20, least=2)  # what facts say, and as many things that implications say
+    names: int = count(4, least=2)  # in each class
+    shown: int = count(1)  # of those, whose implication is trained
+    length: ClassVar[int] = 3
+
+    def __check_init__(self) -> None:
+        if self.shown >= self.names:
+            raise Invalid(
+                f"OutOfContext.shown={self.shown} leaves none of names={self.names} to be asked"
+            )
+
+    @property
+    def answers(self) -> int:
+        """What facts say, then what implications say."""
+        return 2 * self.classes
+
+    @property
+    def vocab(self) -> int:
+        """Answers, names, two relations and the stop."""
+        return self.answers + self.names * self.classes + 3
+
+    def world(self, key: Key[Array, ""]) -> World:
+        """Nothing is drawn: names are exchangeable."""
+        return ()
+
+    def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
+        facts = self._rows(0, range(self.names))
+        shown = self._rows(1, range(self.shown))
+        match split:
+            case "train":
+                return Batch(*map(jnp.concatenate, zip(facts, shown, strict=True)))
+            case "facts":
+                return facts
+            case "shown":
+                return shown
+            case _:
+                return self._rows(1, range(self.shown, self.names))
+
+    def _rows(self, relation: int, names: range) -> Batch:
+        """One relation asked of some names of every class."""
+        number, kind = np.meshgrid(names, range(self.classes), indexing="ij")
+        name = self.answers + number.reshape(-1, 1) * self.classes + kind.reshape(-1, 1)
+        asked = np.full_like(name, self.vocab - 3 + relation)
+        stop = np.full_like(name, self.vocab - 1)
+        return Batch(
+            jnp.asarray(np.hstack([name, asked, stop])),
+            jnp.full(name.shape, 2),
+            jnp.asarray(relation * self.classes + kind.reshape(-1, 1)),
+            jnp.ones(name.shape),
+        )

@@ -1,0 +1,264 @@
+"""Two hops: what one relation reaches, the next starts from. Never trained together.
+
+A subject s reaches a bridge b by a relation of the first family, and b an object o by one of the
+second. The identity bridge says of b only that it is b:
+
+    first hop     s r1 → b
+    second hop    b r2 → o
+    identity      b → b               (or b r1 → b, or b r0 → b: the form is a field)
+    composed      s r1 r2 → o         (not trained, unless one asks for it)
+    skipped       s r2 → o            (not trained)
+
+With complexity k each family has k relations and bridges come in k slices, one to a relation of the
+first family; k objects can then be reached from a subject. More hops add families in between.
+"""
+
+from typing import ClassVar, NamedTuple
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from ..core import Batch, Task
+from ..fields import Invalid, choice, count, number
+
+Indices = Int[np.ndarray, " row"]
+
+
+class World(NamedTuple):
+    """Drawn once: which entity has which name, and what is told of each bridge."""
+
+    names: tuple[Int[Array, " entity"], ...]  # by family, subjects first
+    told: Float[Array, " bridge"]  # its identity is told if this is below `identity`,
+    misled: Float[Array, " bridge"]  # wrongly if this is below `noise`,
+    wrong: Int[Array, " bridge"]  # as being this many places further on;
+    shown: Float[Array, " bridge"]  # its compositions are shown if this is below `shown`
+
+
+class Rows(NamedTuple):
+    """Questions `entity relations → answer`, by number, before they are spelled."""
+
+    entity: Int[Array, " row"]
+    relations: Int[np.ndarray, "row relation"]
+    answer: Int[Array, " row"]
+    weight: Float[Array, " row"]
+
+
+class TwoHop(Task):
+    """`s7 r1 → b7`, `b7 r2 → o7`, `b7 → b7` (the bridge); and then: `s7 r1 r2 → ?`"""
+
+    splits: ClassVar[tuple[str, ...]] = (
+        *("train", "first hop", "last hop", "composed", "skipped"),
+        *("subjects", "bridges", "restated"),
+        *("train and shown", "shown", "unshown", "told", "untold", "misled"),
+    )
+    subjects: int = count(20, least=2)  # N
+    complexity: int = count(1)  # k
+    bridges: int = count(0, least=0)  # in each family between; 0 stands for N k, one for each s r1
+    hops: int = count(2, least=2)
+    map: str = choice("collapsed", "shifted")  # shifted: the object depends on the bridge's slice
+    form: str = choice("alone", "first relation", "own relation")  # of the identity examples
+    letters: int = count(1)  # tokens that spell an entity
+    identity: float = number(1.0, least=0)  # fraction of bridges whose identity is told
+    noise: float = number(0.0, least=0)  # probability that it is told wrong
+    ratio: float = number(1.0, above=0)  # κ: how much first hops and identities count
+    shown: float = number(0.5, least=0)  # fraction of bridges whose compositions are `shown`
+
+    def __check_init__(self) -> None:
+        if self.bridges % self.complexity:
+            raise Invalid(
+                f"TwoHop.bridges={self.bridges} cannot be cut into complexity={self.complexity} "
+                "equal slices"
+            )
+
+    # -- who there is
+
+    @property
+    def slice(self) -> int:
+        """How many bridges a relation of the first family reaches."""
+        return self.bridges // self.complexity or self.subjects
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many entities each family has: subjects, bridges of each hop between, objects."""
+        return (self.subjects, *[self.slice * self.complexity] * self.hops)
+
+    def numbers(self, family: int) -> range:
+        """The numbers of a family's entities: bridges come first, objects next, subjects last."""
+        start = sum(self.sizes[1:family] if family else self.sizes[1:])
+        return range(start, start + self.sizes[family])
+
+    @property
+    def symbols(self) -> int:
+        """How many tokens spell entities: the fewest in which each has a spelling of its own."""
+        entities = sum(self.sizes)
+        return next(n for n in range(2, entities + 1) if n**self.letters >= entities)
+
+    @property
+    def answers(self) -> int:
+        return sum(self.sizes[1:]) if self.letters == 1 else self.symbols
+
+    @property
+    def vocab(self) -> int:
+        """Entities, relations family by family, and the identity's own if it has one."""
+        return self.symbols + self.hops * self.complexity + (self.form == "own relation")
+
+    @property
+    def length(self) -> int:
+        """A composed question, spelled, and all but the last letter of its answer."""
+        return 2 * self.letters + self.hops - 1
+
+    # -- what is true
+
+    def relation(self, hop: int, which: Indices) -> Indices:
+        """The tokens of a hop's relations."""
+        return self.symbols + (hop - 1) * self.complexity + which
+
+    def reached(self, hop: int, entity: Indices, which: Indices) -> Indices:
+        """Where a hop's relations lead, as places in the families."""
+        if hop > 1 and self.map == "shifted":
+            return np.asarray((entity + which * self.slice) % self.sizes[hop])
+        return np.asarray(which * self.slice + entity % self.slice)
+
+    def paths(self) -> tuple[list[Indices], list[Indices]]:
+        """Every composition: the entities visited and the relations taken."""
+        entity, *which = (
+            axis.ravel() for axis in np.indices((self.subjects, *[self.complexity] * self.hops))
+        )
+        visited = [entity]
+        for hop, taken in enumerate(which, start=1):
+            visited.append(self.reached(hop, visited[-1], taken))
+        return visited, which
+
+    def world(self, key: Key[Array, ""]) -> World:
+        """Draws who is called what, and which bridges are told, misled about and shown."""
+        names, chances, shifts = jr.split(key, 3)
+        between = sum(self.sizes[1:-1])
+        orders = jr.uniform(names, (sum(self.sizes),))
+        named = tuple(
+            block.start + jnp.argsort(orders[block.start : block.stop])
+            for block in (self.numbers(family) for family in range(self.hops + 1))
+        )
+        told, misled, shown = jr.uniform(chances, (3, between))
+        return World(named, told, misled, jr.randint(shifts, (between,), 1, self.sizes[1]), shown)
+
+    # -- what is asked
+
+    def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
+        match split:
+            case "train":
+                return self._spelled(self._facts(world))
+            case "train and shown":
+                return self._spelled([*self._facts(world), self._composed(world, "shown")])
+            case "first hop" | "restated" | "subjects" | "bridges":
+                return self._spelled([self._first(world, split)])
+            case _:
+                return self._spelled([self._composed(world, split)])
+
+    def _facts(self, world: World) -> list[Rows]:
+        """Every hop of every entity, and what is told of the bridges."""
+        facts = []
+        for hop in range(1, self.hops + 1):
+            entity, which = np.indices((self.sizes[hop - 1], self.complexity)).reshape(2, -1)
+            answer = self.reached(hop, entity, which)
+            facts.append(self._ask(world, (hop - 1, entity), [(hop, which)], (hop, answer)))
+        weight = self.ratio * jnp.ones(len(facts[0].entity))
+        facts[0] = facts[0]._replace(weight=weight)
+        size = self.sizes[1]
+        for family in range(1, self.hops):
+            place = np.arange(size)
+            here = slice((family - 1) * size, family * size)
+            said = jnp.where(
+                world.misled[here] < self.noise, (place + world.wrong[here]) % size, place
+            )
+            told = self._identity(world, family, place)
+            facts.append(
+                told._replace(
+                    answer=world.names[family][said],
+                    weight=self.ratio * (world.told[here] < self.identity),
+                )
+            )
+        return facts
+
+    def _identity(self, world: World, family: int, place: Indices) -> Rows:
+        """Bridges restated, in the form that the examples have."""
+        own = np.full_like(place, self.complexity)  # one past the last relation of the last family
+        relations = {
+            "alone": [],
+            "first relation": [(family, place // self.slice)],
+            "own relation": [(self.hops, own)],
+        }[self.form]
+        return self._ask(world, (family, place), relations, (family, place))
+
+    def _first(self, world: World, split: str) -> Rows:
+        """All pairs of a subject and a first relation: as a question, or one or both ends of it."""
+        entity, which = np.indices((self.subjects, self.complexity)).reshape(2, -1)
+        bridge = self.reached(1, entity, which)
+        match split:
+            case "first hop":
+                return self._ask(world, (0, entity), [(1, which)], (1, bridge))
+            case "restated":
+                return self._identity(world, 1, bridge)
+            case "subjects":
+                return self._ask(world, (0, entity), [], (1, bridge))
+            case _:
+                return self._ask(world, (1, bridge), [], (1, bridge))
+
+    def _composed(self, world: World, split: str) -> Rows:
+        """All compositions, or those of (first) bridges that are shown, told right, told wrong;
+        without what is between; or the last hop of each."""
+        visited, which = self.paths()
+        first, last = (0, visited[0]), (self.hops, visited[-1])
+        if split == "last hop":
+            before = (self.hops - 1, visited[-2])
+            return self._ask(world, before, [(self.hops, which[-1])], last)
+        if split == "skipped":
+            if self.complexity > 1 and self.map == "shifted":
+                raise Invalid(
+                    "TwoHop: without its first relation a question has no one answer, since the "
+                    "map is 'shifted' and complexity is above 1: use the split 'composed'"
+                )
+            return self._ask(world, first, [(self.hops, which[-1])], last)
+        rows = self._ask(world, first, list(enumerate(which, start=1)), last)
+        shown = world.shown[visited[1]] < self.shown
+        told = world.told[visited[1]] < self.identity
+        misled = told & (world.misled[visited[1]] < self.noise)
+        parts = {"shown": shown, "unshown": ~shown, "told": told & ~misled, "untold": ~told}
+        parts |= {"misled": misled}
+        return rows._replace(weight=parts.get(split, rows.weight) * 1.0)
+
+    def _ask(
+        self,
+        world: World,
+        entity: tuple[int, Indices],
+        relations: list[tuple[int, Indices]],
+        answer: tuple[int, Indices],
+    ) -> Rows:
+        """Questions about entities of one family, answered by entities of another."""
+        tokens = [self.relation(hop, which) for hop, which in relations]
+        return Rows(
+            world.names[entity[0]][entity[1]],
+            np.array(tokens, dtype=np.int32).reshape(len(tokens), len(entity[1])).T,
+            world.names[answer[0]][answer[1]],
+            jnp.ones(len(entity[1])),
+        )
+
+    def _spelled(self, parts: list[Rows]) -> Batch:
+        """Rows as tokens. What is shorter than the longest is filled up behind its answer."""
+        longest = max(part.relations.shape[1] for part in parts)
+        batches = []
+        for entity, relations, answer, weight in parts:
+            spelled = self._letters(answer)
+            tokens = jnp.concatenate([self._letters(entity), relations, spelled[:, :-1]], axis=1)
+            inputs = jnp.pad(tokens, ((0, 0), (0, longest - relations.shape[1])))
+            reads = self.letters + relations.shape[1] - 1 + jnp.arange(self.letters)
+            at = jnp.broadcast_to(reads, spelled.shape)
+            weights = jnp.broadcast_to(weight[:, None], spelled.shape)
+            batches.append(Batch(inputs, at, spelled, weights))
+        return Batch(*(jnp.concatenate(field) for field in zip(*batches, strict=True)))
+
+    def _letters(self, entity: Int[Array, " row"]) -> Int[Array, "row letter"]:
+        """The tokens that spell entities, the most telling first."""
+        powers = self.symbols ** np.arange(self.letters)[::-1]
+        return entity[:, None] // powers % self.symbols
