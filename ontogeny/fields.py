@@ -23,10 +23,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def number(
-    default: float | None = None, *, least: float = -math.inf, above: float = -math.inf
+    default: float | None = None,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
 ) -> Any:
     """A field that is a leaf: a finite float one may sweep, differentiate and vmap over."""
-    return _field(default, lambda x: float(x) if isinstance(x, int) else x, _Number(least, above))
+    rule = _Number(least, above, most)
+    return _field(default, lambda x: float(x) if isinstance(x, int) else x, rule)
 
 
 def count(default: int | None = None, *, least: int = 1) -> Any:
@@ -61,6 +66,7 @@ def _field(default: Any, converter: Any, rule: Any, static: bool = False) -> Any
 class _Number(NamedTuple):
     least: float
     above: float
+    most: float
 
     def problem(self, value: Any) -> str | None:
         if not isinstance(value, float):
@@ -71,6 +77,8 @@ class _Number(NamedTuple):
             return f"must be at least {self.least:g}, not {value:g}"
         if value <= self.above:
             return f"must be above {self.above:g}, not {value:g}"
+        if value > self.most:
+            return f"must be at most {self.most:g}, not {value:g}"
         return None
 
 

@@ -34,7 +34,13 @@ from ontogeny import (
     execute,
 )
 from ontogeny.core import Moment
-from ontogeny.theory.minimal_norm import Inaccurate, Infeasible, margins, minimal_norm
+from ontogeny.theory.minimal_norm import (
+    Inaccurate,
+    Infeasible,
+    Unsolved,
+    margins,
+    minimal_norm,
+)
 from ontogeny.theory.two_hop import (
     Symmetric,
     simplified,
@@ -138,8 +144,10 @@ def test_worlds_differ_in_names_alone():
     ("fields", "message"),
     [
         ({"complexity": 3, "bridges": 10}, "bridges=10 cannot be cut into complexity=3"),
+        ({"complexity": 0}, "complexity must be at least 1"),
         ({"subjects": 1}, "subjects must be at least 2"),
         ({"hops": 1}, "hops must be at least 2"),
+        ({"identity": 1.5}, "identity must be at most 1, not 1.5"),
         ({"form": "lone"}, "form cannot be 'lone': did you mean 'alone'"),
     ],
 )
@@ -238,6 +246,12 @@ def test_the_simplified_optimum_is_a_kkt_point_where_condition_12_holds(N):
     assert slacks["identity, own object"] == pytest.approx(0, abs=1e-5)
     assert found.solution.beta2 - found.solution.alpha2 == pytest.approx(2, abs=1e-4)
     assert found.solution.b1 > 0
+
+
+@pytest.mark.parametrize("solve", [with_identity, without_identity, simplified])
+def test_one_subject_is_no_setting(solve):
+    with pytest.raises(Unsolved, match="N=1: two hops need at least 2 subjects"):
+        solve(1)
 
 
 def test_rows_that_contradict_each_other_are_named():

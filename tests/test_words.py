@@ -58,6 +58,16 @@ def test_the_way_from_a_sentence_to_a_verdict_works():
         CLAIMS.pop("bridges_make_two_hops_compose", None)
 
 
+def test_the_guide_to_two_hops_runs(capsys):
+    theory, training = blocks("docs/two_hops.md")
+    names = {}
+    exec(theory, names)
+    assert names["solution"].gap < 1e-4
+    exec(training, names)
+    assert names["runs"]["trained"].final("success").above(0.99).outcome == Outcome.SUPPORTED
+    assert names["runs"]["trained, untold"].final("success").below(0.3).outcome == Outcome.SUPPORTED
+
+
 def test_the_projects_words_are_its_own():
     """No machine paths and no download addresses in what is committed."""
     import subprocess

@@ -55,6 +55,7 @@ class _GPT2(Model):
     heads: int = count(4)
 
     def __check_init__(self) -> None:
+        super().__check_init__()
         if self.width % self.heads:
             raise Invalid(f"GPT2.width={self.width} is not divisible by heads={self.heads}")
 

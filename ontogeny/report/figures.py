@@ -166,7 +166,7 @@ def polar(runs: Mapping[str, Run]) -> Figure | None:
                 axis.scatter(here, np.full(here.shape, layer + 1.0), s=3, alpha=0.4)
                 axis.plot([here.mean()] * 2, [layer + 0.7, layer + 1.3], "k-", linewidth=1.0)
             axis.set(thetamin=0, thetamax=120, rmin=0, rmax=layers + 0.6)
-            axis.set_rgrids(range(1, layers + 1), [f"{n}" for n in range(layers)])
+            axis.set_rgrids(range(1, layers + 1), [f"{n}" for n in range(layers)], fontsize=7)
             axis.set_thetagrids([0, 30, 60, 90, 120])
             axis.set_title(name)
         figure.supxlabel("angle between paired features, a ring per layer", fontsize=7)

@@ -27,6 +27,7 @@ class OutOfContext(Task):
     length: ClassVar[int] = 3
 
     def __check_init__(self) -> None:
+        super().__check_init__()
         if self.shown >= self.names:
             raise Invalid(
                 f"OutOfContext.shown={self.shown} leaves none of names={self.names} to be asked"

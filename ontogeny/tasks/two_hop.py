@@ -60,12 +60,15 @@ class TwoHop(Task):
     map: str = choice("collapsed", "shifted")  # shifted: the object depends on the bridge's slice
     form: str = choice("alone", "first relation", "own relation")  # of the identity examples
     letters: int = count(1)  # tokens that spell an entity
-    identity: float = number(1.0, least=0)  # fraction of bridges whose identity is told
-    noise: float = number(0.0, least=0)  # probability that it is told wrong
+    identity: float = number(1.0, least=0, most=1)  # fraction of bridges whose identity is told
+    noise: float = number(0.0, least=0, most=1)  # probability that it is told wrong
     ratio: float = number(1.0, above=0)  # κ: how much first hops and identities count
-    shown: float = number(0.5, least=0)  # fraction of bridges whose compositions are `shown`
+    shown: float = number(
+        0.5, least=0, most=1
+    )  # fraction of bridges whose compositions are `shown`
 
     def __check_init__(self) -> None:
+        super().__check_init__()
         if self.bridges % self.complexity:
             raise Invalid(
                 f"TwoHop.bridges={self.bridges} cannot be cut into complexity={self.complexity} "

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import approx_fprime, minimize, minimize_scalar, nnls
 
-from .minimal_norm import Inaccurate, solver
+from .minimal_norm import Inaccurate, Unsolved, solver
 
 SQRT2 = 2**0.5
 Number: TypeAlias = Any  # a float; or an array, or an expression of a program
@@ -103,6 +103,11 @@ class Optimum(NamedTuple):
     dual: float
 
 
+def _at_least_two(N: int) -> None:
+    if N < 2:
+        raise Unsolved(f"N={N}: two hops need at least 2 subjects, or there is nothing to confuse")
+
+
 def symmetric(N: int, identity: bool, tolerance: float = 1e-9) -> Optimum:
     """The program over the twelve numbers, for any N, with its certificate.
 
@@ -110,6 +115,7 @@ def symmetric(N: int, identity: bool, tolerance: float = 1e-9) -> Optimum:
     the direction of ones, so its nuclear norm is that of both. The second is scaled by 1/√N, which
     keeps all numbers of order one.
     """
+    _at_least_two(N)
     cvxpy = solver()
     apart, together = cvxpy.Variable((2, 2)), cvxpy.Variable((4, 2))
     weights = (N - 1) / N, N**-0.5
@@ -118,12 +124,15 @@ def symmetric(N: int, identity: bool, tolerance: float = 1e-9) -> Optimum:
     constraints = [slack >= 0 for slack in named.values()]
     problem = cvxpy.Problem(cvxpy.Minimize(objective), constraints)
     problem.solve(solver="SCS", eps_abs=tolerance, eps_rel=tolerance, max_iters=200_000)
-    if problem.status != "optimal":
+    if apart.value is None:
         raise Inaccurate(f"the solver stopped at N={N}: {problem.status}")
     multipliers = np.maximum([float(c.dual_value) for c in constraints], 0.0)
     bound = _lower_bound(multipliers, N, identity, weights)
     solution = Symmetric(*map(float, _from_blocks(apart.value, together.value, N)))
-    return Optimum(solution, solution.norm(N), bound)
+    optimum = Optimum(solution, solution.norm(N), bound)
+    if optimum.primal - bound > 1e-5 * bound or min(solution.slacks(identity).values()) < -1e-5:
+        raise Inaccurate(f"the solver stopped at N={N} ({problem.status}) away from the optimum")
+    return optimum
 
 
 def _from_blocks(apart: Any, together: Any, N: int) -> Symmetric:
@@ -172,6 +181,7 @@ def simplified(N: int) -> Stationary:
 
     |a₁d₁ - b₁c₁| becomes a variable t above both signs, so that everything is smooth.
     """
+    _at_least_two(N)
 
     def solution(z: np.ndarray) -> Symmetric:
         a1, b1, c1, d1, u, v, alpha1, alpha2, _ = z
@@ -223,6 +233,7 @@ def with_identity(N: int) -> Symmetric:
     Both remaining constraints are tight, which settles u, v and α by b₁, and b₁ minimises what
     Lemma 3 leaves. As N grows, b₁, the margin over other objects, falls to √(1 - 1/√2) = 0.5412.
     """
+    _at_least_two(N)
 
     def solution(b1: float) -> Symmetric:
         spare = 1 - (1 - b1) * (1 - 1 / N)  # what the first hop still lacks
@@ -244,6 +255,7 @@ def without_identity(N: int) -> Symmetric:
     It is not unique. This one has b₁ = c₁ = 0: subjects say nothing of objects. What is common to
     all is that s r1 r2 does not prefer its object: here its bridge leads by N/(N+1).
     """
+    _at_least_two(N)
     alpha = 1 / (2 * (N + 1))
     a2, b2 = (alpha - 1) / N, -alpha / N
     return Symmetric(1.0, a2, 0.0, b2, 0.0, b2, 1.0, a2, alpha, -alpha, -alpha, alpha)

@@ -75,24 +75,18 @@ THEORY: dict[str, Probe] = {
 
 def descent(identity: float) -> Experiment:
     """The embedding-MLP, trained by gradient descent on the cross-entropy."""
-    regime = (Descent(steps=10_000, rate=2.0),)
-    return Experiment(
-        TwoHop(subjects=SUBJECTS, identity=identity),
-        EmbeddingMLP(gamma=SMALL),
-        regime,
-        BEHAVIOUR | LEADS | PICTURE,
-    )
+    return _structured(identity, Descent(steps=10_000, rate=2.0), {})
 
 
 def converged(identity: float) -> Experiment:
     """The same followed until its direction has settled."""
-    regime = (MarginDescent(steps=20_000, rate=1.0),)
-    return Experiment(
-        TwoHop(subjects=SUBJECTS, identity=identity),
-        EmbeddingMLP(gamma=SMALL),
-        regime,
-        BEHAVIOUR | LEADS | PICTURE | THEORY,
-    )
+    return _structured(identity, MarginDescent(steps=20_000, rate=1.0), THEORY)
+
+
+def _structured(identity: float, stage: Stage, probes: dict[str, Probe]) -> Experiment:
+    task = TwoHop(subjects=SUBJECTS, identity=identity)
+    asked = BEHAVIOUR | LEADS | PICTURE | probes
+    return Experiment(task, EmbeddingMLP(gamma=SMALL), (stage,), asked)
 
 
 CONVERGED = (

@@ -1,18 +1,22 @@
 """The headline, Theorems 1 and 2, and what training makes of them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...claim import claim
-from ...evidence import Evidence, Run
+from ...evidence import Evidence, Measurement, Run
 from ...regimes.program import MinimalNorm, SymmetricOptimum
-from ...theory.two_hop import with_identity
+from ...theory.two_hop import Symmetric, with_identity
 from .setting import CONVERGED, OURS, PAPER, SEEDS, SOLVED, SUBJECTS, converged, descent, solved
-
-# Where the twelve numbers of the symmetric form are
-A1, _, B1, _, C1, _, D1, _, ALPHA1, ALPHA2, BETA1, BETA2 = range(12)
 
 SYMMETRIC_SIZES = (5, 20, 50, 100)
 PROGRAM_SIZES = (5, 20)
+
+
+def _number(run: Run, name: str) -> Measurement:
+    """One of the twelve numbers that a run ends with."""
+    numbers = run.final("twelve numbers")
+    return replace(numbers[Symmetric._fields.index(name)], what=f"{run.name}: final {name}")
 
 
 @claim(
@@ -126,9 +130,9 @@ def descent_seeks_the_smallest_templates(bridged: Run, plain: Run) -> Iterator[E
     yield plain.final("norm gap").below(0.1)
     yield bridged.final("correlation with theory").above(0.95)
     theory = with_identity(SUBJECTS)
-    yield bridged.final("twelve numbers")[B1].near(theory.b1, within=0.05)
-    yield bridged.final("twelve numbers")[C1].near(theory.c1, within=0.1)
-    yield bridged.final("twelve numbers")[D1].near(theory.d1, within=0.05)
+    yield _number(bridged, "b1").near(theory.b1, within=0.05)
+    yield _number(bridged, "c1").near(theory.c1, within=0.1)
+    yield _number(bridged, "d1").near(theory.d1, within=0.05)
 
 
 @claim(
@@ -141,8 +145,8 @@ def descent_seeks_the_smallest_templates(bridged: Run, plain: Run) -> Iterator[E
 def second_hop_and_identity_are_both_tight(trained: Run) -> Iterator[Evidence]:
     """At the solution a bridge with its relation prefers its object, and alone itself, by no more
     than it must: so the second relation moves the balance by two margins, one to each side."""
-    yield trained.final("twelve numbers")[BETA2].near(1.0, within=0.05)
-    yield trained.final("twelve numbers")[ALPHA2].near(-1.0, within=0.05)
+    yield _number(trained, "beta2").near(1.0, within=0.05)
+    yield _number(trained, "alpha2").near(-1.0, within=0.05)
 
 
 @claim(
@@ -158,7 +162,7 @@ def learnt_templates_meet_the_assumptions(trained: Run) -> Iterator[Evidence]:
     yield trained.final("asymmetry").below(0.01)
     yield trained.final("row sums").below(0.01)
     yield trained.final("norm gap").below(0.1)
-    yield trained.final("twelve numbers")[B1].above(0.1)
+    yield _number(trained, "b1").above(0.1)
 
 
 # -------------------------------------------------------------------------------------- Figure 3
@@ -176,11 +180,10 @@ def bridges_pass_their_objects_on_to_subjects(bridged: Run, plain: Run) -> Itera
     """In the learnt templates relations select sets. With identity each bridge peaks at itself and
     at its object, and subjects inherit the peak at the object; without, templates are diagonal and
     subjects say nothing of objects. Fewer directions carry weight with identity."""
-    numbers = bridged.final("twelve numbers")
-    yield numbers[ALPHA1].exceeds(numbers[BETA1])
-    yield numbers[BETA2].exceeds(numbers[ALPHA2])
-    yield numbers[C1].above(0.5)
-    yield numbers[D1].above(0.5)
-    yield numbers[B1].above(0.3)
-    yield plain.final("twelve numbers")[B1].near(0.0, within=0.1)
+    yield _number(bridged, "alpha1").exceeds(_number(bridged, "beta1"))
+    yield _number(bridged, "beta2").exceeds(_number(bridged, "alpha2"))
+    yield _number(bridged, "c1").above(0.5)
+    yield _number(bridged, "d1").above(0.5)
+    yield _number(bridged, "b1").above(0.3)
+    yield _number(plain, "b1").near(0.0, within=0.1)
     yield plain.final("rank").exceeds(bridged.final("rank"))
