@@ -137,6 +137,24 @@ def test_a_claim_and_its_function_must_agree_on_names():
         claim(PAPER, "here", one=tiny())(lambda other: iter([]))
 
 
+def test_a_claim_whose_extra_is_missing_is_untested_and_says_how_to_get_it(monkeypatch):
+    from ontogeny import claim as home
+
+    monkeypatch.setattr(home, "find_spec", lambda name: None)
+    try:
+        claim(PAPER, "here", extra="theory", one=tiny())(needing)
+        (verdict,) = judge([CLAIMS["needing"]], execute)
+    finally:
+        CLAIMS.pop("needing", None)
+    assert verdict.outcome == Outcome.UNTESTED
+    assert verdict.claim.untested == "it needs cvxpy and scs: pip install 'ontogeny[theory]'"
+
+
+def needing(one):
+    """A sentence that takes an extra of the package to judge."""
+    yield one.final("train loss").below(100)
+
+
 def test_an_untested_claim_keeps_its_reason():
     (verdict,) = judge(find(["order_matters_in_pretrained_language_models"]), execute)
     assert verdict.outcome == Outcome.UNTESTED and "pretrained" in verdict.claim.untested

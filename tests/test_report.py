@@ -10,6 +10,7 @@ from ontogeny.spell import spell
 
 ROW = {
     "claim": "it_holds",
+    "paper": "a-paper",
     "where": "Table 1",
     "outcome": "contradicted",
     "evidence": [
@@ -58,6 +59,28 @@ def test_theory_is_drawn_into_the_axes_of_the_measurement():
     figures.svg(figure)
 
 
+def test_a_matrix_is_drawn_over_training_with_theory_beside_it():
+    matrix = np.random.default_rng(0).normal(size=(2, 3, 4, 5))
+    figure = figures.matrices({"a": run(templates=matrix, predicted_templates=matrix / 2)})
+    shown = [axis for axis in figure.axes if axis.get_visible()]
+    assert [axis.get_title() for axis in shown] == ["step 0", "step 1", "step 2", "theory"]
+    drawn = shown[-2].images[0].get_array()
+    np.testing.assert_array_equal(drawn, matrix[0, -1])
+    assert figures.matrices({"a": run(success=np.ones((2, 3)))}) is None
+    figures.svg(figure)
+
+
+def test_angles_are_drawn_on_a_ring_per_layer():
+    angles = np.full((2, 3, 3, 4), 30.0)
+    figure = figures.polar({"a": run(angles_by_layer=angles), "b": run(angles_by_layer=angles)})
+    first, second = figure.axes
+    assert (first.get_title(), second.get_title()) == ("a", "b")
+    dots = first.collections[2].get_offsets()
+    np.testing.assert_allclose(dots, [[np.pi / 6, 3.0]] * 8)
+    assert figures.polar({"a": run(success=np.ones((2, 3)))}) is None
+    figures.svg(figure)
+
+
 def test_numbers_are_short_and_what_is_missing_is_a_dash():
     shown = [tables.number(x) for x in (0.0, 0.93421, 8.4e-4, 12345.0, None, float("nan"))]
     assert shown == ["0", "0.9342", "8.4e-04", "1.2e+04", "–", "–"]
@@ -67,8 +90,16 @@ def test_numbers_are_short_and_what_is_missing_is_a_dash():
 def test_the_readmes_row_sets_our_number_beside_the_papers():
     table = tables.markdown([ROW])
     assert "| ✗ contradicted | `it_holds` | Table 1 |" in table
-    assert "success 1 (1), **resemblance 0.9342 (0.7116)**" in table
+    assert "success of joint = 1 (1), **resemblance of late = 0.9342 (0.7116)**" in table
+    assert table.startswith("### a-paper: 1 contradicted")
     assert table.endswith("1 claims: 1 contradicted.")
+
+
+def test_a_row_without_the_papers_numbers_shows_ours_and_whose_they_are():
+    evidence = ROW["evidence"][0] | {"paper": None}
+    compared = evidence | {"text": "small 2: final success exceeds big 2: final success by 0.1"}
+    table = tables.markdown([ROW | {"evidence": [evidence, compared]}])
+    assert "| success of joint = 1, success of small 2 over big 2 = 1 |" in table
 
 
 def test_an_experiment_is_outlined_by_the_paths_that_vary_takes():

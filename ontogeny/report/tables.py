@@ -83,19 +83,32 @@ def tally(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """The README's table: our numbers, the paper's in brackets; what is not supported is bold."""
-    lines = ["| | claim | where | ours (paper) |", "|---|---|---|---|"]
-    for row in rows:
-        cells = [_beside(e) for e in row["evidence"] if e["paper"] is not None]
-        mark, where = STYLES[row["outcome"]][0], row["where"]
-        numbers = ", ".join(dict.fromkeys(cells)) or "–"
-        lines.append(f"| {mark} {row['outcome']} | `{row['claim']}` | {where} | {numbers} |")
-    return "\n".join([*lines, "", f"{len(rows)} claims: {tally(rows)}."])
+    """The README's tables, one per paper: our numbers, the paper's in brackets, in bold what is not
+    supported. A claim without a number of the paper's shows its first ones."""
+    lines = []
+    for paper in dict.fromkeys(row["paper"] for row in rows):
+        own = [row for row in rows if row["paper"] == paper]
+        lines += [f"### {paper}: {tally(own)}", "", "| | claim | where | ours (paper) |"]
+        lines += ["|---|---|---|---|", *map(_line, own), ""]
+    return "\n".join([*lines, f"{len(rows)} claims: {tally(rows)}."])
+
+
+def _line(row: dict[str, Any]) -> str:
+    evidence = row["evidence"]
+    telling = [e for e in evidence if e["paper"] is not None or e["outcome"] != "supported"]
+    cells = dict.fromkeys(map(_beside, telling or evidence[:3]))
+    mark, numbers = STYLES[row["outcome"]][0], ", ".join(cells) or "–"
+    return f"| {mark} {row['outcome']} | `{row['claim']}` | {row['where']} | {numbers} |"
 
 
 def _beside(item: dict[str, Any]) -> str:
-    what = re.sub(r"^.*: (final|peak|initial)? ?|( is | exceeds ).*$", "", item["text"])
-    if " exceeds " in item["text"]:
-        what = f"more {what}"
-    text = f"{what} {number(item['ours'])} ({number(item['paper'])})"
+    """`success of joint 0.99 (1)`; of a comparison, `success of joint over late 0.5`."""
+    parts = re.split(r" (?:is|exceeds|agrees with) ", item["text"], maxsplit=1)
+    name, _, what = re.sub(r"\b(final|mean size of) ", "", parts[0]).rpartition(": ")
+    other = parts[1].partition(": ")[0] if " exceeds " in item["text"] else ""
+    whose = f"{name} over {other}" if other and other != name else name
+    text = f"{what} of {whose}" if whose else what
+    text += f" = {number(item['ours'])}"
+    if item["paper"] is not None:
+        text += f" ({number(item['paper'])})"
     return text if item["outcome"] == "supported" else f"**{text}**"
