@@ -1,0 +1,122 @@
+"""The random-features kernel of a transformer layer (arXiv 2310.09753, equation (3)).
+
+    K_attn(X, Y) = E[softmax(β m(X))ᵀ (X Yᵀ + γ² I) softmax(β m(Y))],  m(X) = X w + γ p,
+
+over scores w of tokens and p of positions, standard normal. Strings are rows of token numbers. The
+kernel depends on them by the pattern of equalities alone, so each pattern is computed once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+Strings = Int[np.ndarray, "string length"]
+
+
+class Estimate(NamedTuple):
+    """Means over scrambled quasi-random points, and their standard errors."""
+
+    value: Float[np.ndarray, "..."]
+    error: Float[np.ndarray, "..."]
+
+
+def attention_kernel(
+    X: Strings,
+    Y: Strings,
+    beta: float,
+    gamma: float,
+    points: int = 1024,
+    scrambles: int = 8,
+    seed: int = 0,
+) -> Estimate:
+    """K_attn between all strings of X and all of Y."""
+    length = X.shape[1]
+    pairs = np.concatenate([np.repeat(X, len(Y), axis=0), np.tile(Y, (len(X), 1))], axis=1)
+    patterns, which = np.unique(canonical(pairs), axis=0, return_inverse=True)
+    known = _estimate(patterns, length, beta, gamma, points, scrambles, seed)
+    shape = len(X), len(Y)
+    return Estimate(*(part[which.ravel()].reshape(shape) for part in known))
+
+
+def canonical(strings: Strings) -> Strings:
+    """Each string with its tokens renamed by the order of their first appearance."""
+    same = strings[:, :, None] == strings[:, None, :]
+    first = np.argmax(same, axis=2)  # the place where each token appears first
+    new = first == np.arange(strings.shape[1])
+    rank = np.cumsum(new, axis=1) - 1
+    return np.take_along_axis(rank, first, axis=1)
+
+
+def _estimate(
+    patterns: Strings,
+    length: int,
+    beta: float,
+    gamma: float,
+    points: int,
+    scrambles: int,
+    seed: int,
+) -> Estimate:
+    """Means per pattern of a pair, each scramble giving an independent estimate."""
+    tokens = int(patterns.max()) + 1
+    means = np.empty((scrambles, len(patterns)))
+    for scramble, random in enumerate(np.random.default_rng(seed).spawn(scrambles)):
+        sobol = qmc.Sobol(tokens + length, rng=random)
+        normal = ndtri(np.clip(sobol.random(points), 1e-12, 1 - 1e-12))
+        scores, places = normal[:, :tokens], gamma * normal[:, tokens:]
+        for number, pair in enumerate(patterns):
+            means[scramble, number] = _mean(pair, length, scores, places, beta, gamma)
+    error = means.std(axis=0, ddof=1) / scrambles**0.5
+    return Estimate(means.mean(axis=0), error)
+
+
+def _mean(
+    pair: Int[np.ndarray, " both"],
+    length: int,
+    scores: Float[np.ndarray, "point token"],
+    places: Float[np.ndarray, "point length"],
+    beta: float,
+    gamma: float,
+) -> float:
+    """One pattern, averaged over points and their mirror images."""
+    x, y = pair[:length], pair[length:]
+    meet = (x[:, None] == y[None, :]) + gamma**2 * np.eye(length)
+    total = 0.0
+    for sign in (beta, -beta):
+        left = _softmax(sign * (scores[:, x] + places))
+        right = _softmax(sign * (scores[:, y] + places))
+        total += float(np.mean(np.sum((left @ meet) * right, axis=1)))
+    return total / 2
+
+
+def _softmax(logits: Float[np.ndarray, "point length"]) -> Float[np.ndarray, "point length"]:
+    grown = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(grown / grown.sum(axis=1, keepdims=True))
+
+
+def transformer_kernel(
+    own_x: Float[np.ndarray, " x"],
+    own_y: Float[np.ndarray, " y"],
+    between: Float[np.ndarray, "x y"],
+    frequency: float = 1.0,
+    phase: float = 0.0,
+) -> Float[np.ndarray, "x y"]:
+    """E[φ(u) φ(v)] for φ(t) = cos(b₁ t + b₂) and (u, v) normal with K_attn as covariance."""
+    b = frequency**2
+    damped = np.exp(-b * (own_x[:, None] + own_y[None, :]) / 2)
+    return np.asarray(
+        0.5 * damped * (np.exp(b * between) + np.cos(2 * phase) * np.exp(-b * between))
+    )
+
+
+def ridge(
+    kernel: Float[np.ndarray, "n n"],
+    labels: Float[np.ndarray, " n"],
+    asked: Float[np.ndarray, "m n"],
+    weight: float,
+) -> Float[np.ndarray, " m"]:
+    """Kernel ridge regression: k(x)ᵀ (K + λ I)⁻¹ y."""
+    solved = np.linalg.solve(kernel + weight * np.eye(len(kernel)), labels)
+    return np.asarray(asked @ solved)
