@@ -69,7 +69,7 @@ _WORTH_COMPILING = 3e11
 
 
 def plan(lanes: Sequence[Lane], workers: int, store: Store | None = None) -> list[Unit]:
-    """Groups lanes by structure and position and cuts the groups; the costliest unit first."""
+    """Groups lanes by structure and position and cuts the groups; the costliest units first."""
     groups: dict[Any, list[Lane]] = defaultdict(list)
     for lane in lanes:
         checkpoint = store.checkpoint(lane.name) if store else None
@@ -77,16 +77,18 @@ def plan(lanes: Sequence[Lane], workers: int, store: Store | None = None) -> lis
         groups[jax.tree.structure(lane.experiment), position].append(lane)
     costs = {key: cost(row[0].experiment) for key, row in groups.items()}
     whole = sum(_left(costs[key], key[1]) * len(row) for key, row in groups.items())
-    units = []
+    units: list[tuple[float, Unit]] = []
     for key, row in groups.items():
         each = _left(costs[key], key[1])
         fair = math.ceil(2 * workers * each * len(row) / whole) if whole else 1
         fair = min(fair, max(1, int(each * len(row) / _WORTH_COMPILING)))
         tight = math.ceil(len(row) * costs[key].memory / _memory(workers))
-        for piece in np.array_split(np.arange(len(row)), min(max(fair, tight), len(row))):
+        pieces = np.array_split(np.arange(len(row)), min(max(fair, tight), len(row)))
+        for turn, piece in enumerate(pieces, start=1):
             members = tuple(row[place] for place in piece)
-            units.append(Unit(members, key[1], each * len(members)))
-    return sorted(units, key=lambda unit: -unit.cost)
+            # later pieces of a group wait a little, and find its program compiled
+            units.append((each * len(members) / turn, Unit(members, key[1], each * len(members))))
+    return [unit for _, unit in sorted(units, key=lambda pair: -pair[0])]
 
 
 def _left(price: Cost, position: tuple[int, int]) -> float:

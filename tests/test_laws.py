@@ -114,6 +114,14 @@ def test_units_share_the_work_and_fit_the_memory(monkeypatch):
     assert len(plan(lanes, 2)) == 8
 
 
+def test_pieces_of_one_program_wait_until_it_is_compiled(monkeypatch):
+    monkeypatch.setattr("ontogeny.engine._WORTH_COMPILING", 1.0)
+    lanes = [Lane(str(width), tiny(width=width), seed) for width in (16, 17) for seed in range(4)]
+    first, second, *later = plan(lanes, 2)
+    assert first.lanes[0].label != second.lanes[0].label
+    assert {unit.lanes[0].label for unit in later} == {"16", "17"}
+
+
 def test_a_full_disk_costs_the_record_not_the_run(tmp_path, caplog):
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where the store's folder should be")
