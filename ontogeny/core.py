@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import optax
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key, Real
 
 from .fields import Component, Invalid, Split, choice, count, did_you_mean, number, static
 
@@ -25,11 +25,14 @@ Memory: TypeAlias = Any
 
 
 class Batch(NamedTuple):
-    """Rows of a split: what goes in, where it is read, what should come out, how much it counts."""
+    """Rows of a split: what goes in, where it is read, what should come out, how much it counts.
+
+    Targets are tokens; or numbers, if the task's loss takes them so.
+    """
 
     inputs: Int[Array, "row length"]
     at: Int[Array, "row read"]
-    targets: Int[Array, "row read"]
+    targets: Real[Array, "row read"]
     weights: Float[Array, "row read"]
 
 

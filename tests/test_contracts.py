@@ -24,6 +24,7 @@ from ontogeny import (
     FactorisedAttention,
     Imbalance,
     Labelled,
+    LogitTemplates,
     Loss,
     Margin,
     MarginDescent,
@@ -72,6 +73,8 @@ TASKS = [
     TwoHop(subjects=40, complexity=2, identity=0.5, noise=0.5),
     TwoHop(subjects=40, letters=2, hops=3, identity=0.5, noise=0.5),
     OutOfContext(classes=3),
+    Templates.of("αβα: +1", "αββ: -1", most=8, samples=6),
+    Templates.of("αxβ: β", "αyβ: α", most=8, samples=6),
     Labelled(labels=3, shared=3),
 ]
 MODELS = [
@@ -109,7 +112,7 @@ PROBES = [
     WholeSuccess("conclusion"),
 ]
 TEMPLATE_PROBES = [
-    Templates(),
+    LogitTemplates(),
     PredictedTemplates(),
     TheoryCorrelation(),
     SingularValues(),
@@ -149,7 +152,8 @@ def test_the_same_key_draws_the_same_rows_and_they_fit_the_task(thing):
         assert all(jnp.array_equal(a, b) for a, b in zip(batch, again, strict=True))
         assert batch.inputs.shape[1] <= thing.length
         for tokens, most in ((batch.inputs, thing.vocab), (batch.targets, thing.answers)):
-            assert tokens.min() >= 0 and tokens.max() < most
+            if jnp.issubdtype(tokens.dtype, jnp.integer):
+                assert tokens.min() >= 0 and tokens.max() < most
         assert batch.at.min() >= 0 and batch.at.max() < batch.inputs.shape[1]
         assert batch.weights.min() >= 0 and batch.weights.sum() > 0
 

@@ -1,10 +1,15 @@
 """The language of templates, the kernel of attention on them, and its derivatives."""
 
+import jax
+import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ontogeny import Invalid, Templates
+from ontogeny.tasks.templates import distinct
 from ontogeny.theory.attention_kernel import (
     attention_kernel,
     canonical,
@@ -128,3 +133,91 @@ def test_the_power_series_is_that_of_the_kernel():
     factorials = {0: 1, 2: 2, 4: 24, 6: 720}
     series = sum(exact((n, 0), hot[0], hot[1]) * beta**n / factorials[n] for n in orders)
     assert found.value[0, 0] == pytest.approx(series, abs=1e-4)
+
+
+# ---------------------------------------------------------------------------------------- the task
+
+PROGRAMS = ("α = 1 ; β = 2 ; print ( α ) : +1", "α = 1 ; β = 2 ; print ( β ) : -1")
+
+
+def drawn(task, split, seed=0):
+    batch = task.sample(task.world(jr.key(seed)), split, jr.key(0))
+    keep = np.asarray(batch.weights[:, 0]) > 0
+    return np.asarray(batch.inputs)[keep], np.asarray(batch.targets)[keep, 0]
+
+
+@pytest.mark.parametrize("split", Templates.splits)
+def test_samples_match_the_template_whose_label_they_have(split):
+    task = Templates.of(*PROGRAMS, most=64, samples=40)
+    patterns = {z.value: pattern(z.tokens) for z in task.parsed}
+    strings, labels = drawn(task, split)
+    assert len(strings) == (40 if split == "train" else 100) and set(labels) == {1.0, -1.0}
+    for string, label in zip(strings.tolist(), labels, strict=True):
+        assert pattern(string) == patterns[label]
+        assert string[1] == task.regular.index("=")
+
+
+def test_alphabets_of_the_splits_have_no_symbol_in_common():
+    task = Templates.of("αβγ: 1", "ααβ: 2", most=64, samples=64)
+    seen = [set(drawn(task, split)[0].ravel()) for split in task.splits]
+    assert seen[0].isdisjoint(seen[1]) and seen[1].isdisjoint(seen[2])
+    assert seen[2].isdisjoint(seen[0]) and max(map(max, seen)) < task.vocab
+    few = Templates.of("αβγ: 1", "ααβ: 2", most=64, samples=64, alphabet=4)
+    assert set(drawn(few, "train")[0].ravel()) == {0, 1, 2, 3}
+    assert few.diversity == pytest.approx(4 / 3) and task.diversity == pytest.approx(64 / 3)
+
+
+def test_a_symbolic_label_is_what_its_wildcard_became():
+    task = Templates.of("αxβ: β", "αyβ: α", most=50, samples=50)
+    strings, labels = drawn(task, "test")
+    x = task.regular.index("x")
+    expected = np.where(strings[:, 1] == x, strings[:, 2], strings[:, 0])
+    np.testing.assert_array_equal(labels, expected)
+    assert task.answers == task.vocab
+
+
+def test_labels_have_noise_in_training_alone_and_templates_their_weights():
+    task = Templates.of("αα: 1", "αβ: -1", most=4000, samples=4000, noise=0.5, weights=(3.0, 1.0))
+    strings, labels = drawn(task, "train")
+    same = strings[:, 0] == strings[:, 1]
+    assert np.mean(same) == pytest.approx(0.75, abs=0.03)
+    assert np.std(labels[same]) == pytest.approx(0.5, abs=0.03)
+    assert set(drawn(task, "test")[1]) == {1.0, -1.0}
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(3, 9), st.integers(0, 1000))
+def test_symbols_of_a_sample_are_distinct_and_each_as_likely(size, seed):
+    chances = jr.uniform(jr.key(seed), (3000, 3))
+    numbers = np.asarray(jax.jit(distinct)(chances, float(size)))
+    assert numbers.min() >= 0 and numbers.max() < size
+    assert all(len(set(row)) == 3 for row in numbers.tolist())
+    for place in range(3):
+        shares = np.bincount(numbers[:, place], minlength=size) / 3000
+        assert np.abs(shares - 1 / size).max() < 0.05
+
+
+def test_a_number_is_right_if_its_label_is_the_nearest():
+    task = Templates.of("ααβ: 1", "αβα: -1", "αββ: 3", most=4, samples=4)
+    strings = jnp.zeros((3, 3), jnp.int32)
+    batch = type(task.sample(task.world(jr.key(0)), "test", jr.key(0)))(
+        strings, jnp.ones((3, 1), jnp.int32), jnp.array([[1.0], [-1.0], [3.0]]), jnp.ones((3, 1))
+    )
+    outputs = jnp.array([1.9, 0.2, 2.1]).reshape(3, 1, 1)
+    assert task.right(outputs, batch)[:, 0].tolist() == [True, False, True]
+    expected = (0.9**2 + 1.2**2 + 0.9**2) / 3
+    assert float(task.loss(outputs, batch)) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("texts", "fields", "message"),
+    [
+        (("αβ: 1", "βα: 2"), {}, "Templates: 'αβ: 1' and 'βα: 2' overlap"),
+        (("αβγδ: 1",), {"samples": 3.0}, "alphabet: 3 symbols are too few for the 4 wildcards of"),
+        (("αβ: 1",), {"samples": 2000.0}, "samples=2000 is above most=1024"),
+        (("αβ: 1",), {"weights": (1.0, 2.0)}, "2 weights for 1 templates"),
+    ],
+)
+def test_a_template_task_that_cannot_be_shows_why(texts, fields, message):
+    with pytest.raises(Invalid, match=message):
+        Templates(templates=texts, **fields)

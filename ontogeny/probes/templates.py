@@ -15,7 +15,7 @@ from ..tasks.two_hop import TwoHop
 from ..theory.two_hop import Symmetric, with_identity, without_identity
 
 
-class Templates(Probe):
+class LogitTemplates(Probe):
     """The logits of each token alone: a matrix, as a picture."""
 
     def __call__(self, now: Moment) -> Float[Array, "token answer"]:

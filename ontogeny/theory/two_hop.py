@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import approx_fprime, minimize, minimize_scalar, nnls
 
 from .minimal_norm import Inaccurate, Unsolved, solver
 
@@ -198,6 +197,8 @@ def simplified(N: int) -> Stationary:
         slacks = solution(z).slacks(identity=True).values()
         return np.array([*slacks, z[8] - difference, z[8] + difference])
 
+    from scipy.optimize import minimize  # takes a third of a second to import
+
     start = np.array([1.0, 0.5, 2.0, 1.0, 0.0, 0.0, 1.0, -2.0, 1.0])
     found = minimize(
         objective,
@@ -219,6 +220,8 @@ def _kkt(
     z: np.ndarray,
 ) -> float:
     """|∇f - Σ λ ∇g| / |∇f| at its least over λ ≥ 0 of the tight constraints g."""
+    from scipy.optimize import approx_fprime, nnls
+
     tight = constraints(z) < 1e-6
     slope = approx_fprime(z, objective, 1e-7)
     slopes = np.atleast_2d(approx_fprime(z, constraints, 1e-7))[tight]
@@ -242,6 +245,8 @@ def with_identity(N: int) -> Symmetric:
         v = N**0.5 / 2 * (1 - (1 / b1 - 1) * (1 - 1 / N))
         together = np.array([[u, -u], [v, -v], [alpha1, -alpha1], [-1.0, 1.0]])
         return _from_blocks(np.array([[1.0, b1], [1 / b1, 1.0]]), together, N)
+
+    from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(
         lambda b1: solution(b1).norm(N) / N, bounds=(0.5, 1.0), options={"xatol": 1e-12}

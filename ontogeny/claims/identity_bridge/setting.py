@@ -10,12 +10,12 @@ from ...probes.resemblance import Angles, Resemblance
 from ...probes.templates import (
     Asymmetry,
     EffectiveRank,
+    LogitTemplates,
     NormGap,
     PredictedTemplates,
     RowSums,
     SingularValues,
     SymmetricPart,
-    Templates,
     TheoryCorrelation,
 )
 from ...regimes.descent import AdamW, Descent
@@ -57,7 +57,7 @@ LEADS: dict[str, Probe] = {
     "relative margin": RelativeMargin("composed"),
 }
 PICTURE: dict[str, Probe] = {
-    "templates": Templates(),
+    "templates": LogitTemplates(),
     "singular values": SingularValues(),
     "rank": EffectiveRank(),
 }
@@ -98,7 +98,7 @@ CONVERGED = (
 def solved(solver: Solver, subjects: int, identity: float, **changes: int) -> Experiment:
     """The model that a theorem speaks of: its templates solve the program."""
     task = TwoHop(subjects=subjects, identity=identity, **changes)
-    probes = BEHAVIOUR | LEADS | {"templates": Templates()}
+    probes = BEHAVIOUR | LEADS | {"templates": LogitTemplates()}
     return Experiment(task, EmbeddingMLP(width=2 * task.answers), (solver,), probes)
 
 

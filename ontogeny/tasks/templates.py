@@ -1,0 +1,227 @@
+"""Template tasks: strings whose label depends on which symbols are the same, not on what they are.
+
+    templates     αβα: +1        αββ: -1
+    train         cdc → +1       eff → -1        symbols of the training alphabet
+    test          xyx → ?                        symbols never seen
+
+Each world draws its samples once: the training set is finite, and what counts is how many samples
+it takes until unseen symbols are understood.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key, Real
+
+from ..core import Batch, Task
+from ..fields import Invalid, count, number, static
+from ..theory.template import BadTemplate, Template, is_wildcard, parse_all
+
+
+class Samples(NamedTuple):
+    """Drawn strings and their labels."""
+
+    strings: Int[Array, "sample length"]
+    labels: Real[Array, " sample"]
+
+
+class World(NamedTuple):
+    """The samples of each split."""
+
+    train: Samples
+    validation: Samples
+    test: Samples
+
+
+class Templates(Task):
+    """`Templates.of("αα: +1", "αβ: -1")`: `QQ → +1`, `QR → -1`; and then, of new symbols: `XX → ?`
+
+    Labels are numbers (regression) or symbols (the next token). `samples` is a number one may
+    sweep: `most` rows are drawn, and those beyond it do not count.
+    """
+
+    splits: ClassVar[tuple[str, ...]] = ("train", "validation", "test")
+    templates: tuple[str, ...] = static()
+    most: int = count(1024)
+    samples: float = number(1024.0, least=1)  # n
+    alphabet: float = number(0.0, least=0)  # symbols in training; 0 takes as many as samples
+    noise: float = number(0.0, least=0)  # standard deviation added to numbers in training
+    weights: tuple[float, ...] = static(default=())  # of the templates; equal if none are given
+    held: int = count(100, least=2)  # samples to validate, and to test; and symbols of each
+
+    @classmethod
+    def of(cls, *templates: str, **fields: float) -> "Templates":
+        """A task from its templates, as strings."""
+        return cls(templates=templates, **fields)
+
+    def __check_init__(self) -> None:
+        super().__check_init__()
+        try:
+            parsed = self.parsed
+        except BadTemplate as error:
+            raise Invalid(f"Templates: {error}") from error
+        for name, size in (("samples", self.samples), ("alphabet", self.alphabet)):
+            if size > self.most:
+                raise Invalid(f"Templates.{name}={size:g} is above most={self.most}")
+        if self.weights and len(self.weights) != len(parsed):
+            raise Invalid(f"Templates: {len(self.weights)} weights for {len(parsed)} templates")
+        widest = max(parsed, key=lambda template: len(template.wildcards))
+        for name, size in (("alphabet", self.alphabet or self.samples), ("held", self.held)):
+            if size < len(widest.wildcards):
+                raise Invalid(
+                    f"Templates.{name}: {size:g} symbols are too few for the "
+                    f"{len(widest.wildcards)} wildcards of '{widest}'"
+                )
+
+    # -- what there is
+
+    @property
+    def parsed(self) -> tuple[Template, ...]:
+        """The templates, read."""
+        return parsed(self.templates)
+
+    @property
+    def symbolic(self) -> bool:
+        """Whether labels are symbols."""
+        return self.parsed[0].value is None
+
+    @property
+    def symbols(self) -> Any:
+        """How many symbols training draws from."""
+        return jnp.where(self.alphabet > 0, self.alphabet, self.samples)
+
+    @property
+    def diversity(self) -> Any:
+        """ρ (Definition 4.2): one over the chance of the likeliest symbol to be in a sample."""
+        return self.symbols / max(len(template.wildcards) for template in self.parsed)
+
+    @property
+    def regular(self) -> tuple[str, ...]:
+        """The regular tokens of all templates."""
+        return tuple(dict.fromkeys(token for z in self.parsed for token in z.regular))
+
+    @property
+    def vocab(self) -> int:
+        """Regular tokens, then the symbols of training, validation and test."""
+        return len(self.regular) + self.most + 2 * self.held
+
+    @property
+    def answers(self) -> int:
+        """Every token; or a single number."""
+        return self.vocab if self.symbolic else 1
+
+    @property
+    def length(self) -> int:
+        return len(self.parsed[0].tokens)
+
+    # -- what is drawn
+
+    def world(self, key: Key[Array, ""]) -> World:
+        """Draws the samples."""
+        train, validation, test = jr.split(key, 3)
+        start = len(self.regular)
+        held = start + self.most
+        return World(
+            self._draw(train, self.most, start, self.symbols, self.noise),
+            self._draw(validation, self.held, held, self.held, 0.0),
+            self._draw(test, self.held, held + self.held, self.held, 0.0),
+        )
+
+    def _draw(
+        self,
+        key: Key[Array, ""],
+        rows: int,
+        start: int,
+        symbols: Float[Array, ""] | float,
+        noise: Float[Array, ""] | float,
+    ) -> Samples:
+        """Samples whose wildcards become symbols from `start` on."""
+        which, chosen, blur = jr.split(key, 3)
+        weights = jnp.array(self.weights or [1.0] * len(self.parsed))
+        kinds = jr.categorical(which, jnp.log(weights), shape=(rows,))
+        most = max(1, *(len(template.wildcards) for template in self.parsed))
+        fresh = start + distinct(jr.uniform(chosen, (rows, most)), symbols)
+
+        def become(codes: Int[np.ndarray, "template place"]) -> Int[Array, "row place"]:
+            """Codes of the rows' templates, wildcards (below zero) made symbols."""
+            code = jnp.asarray(codes)[kinds]
+            symbol = jnp.take_along_axis(fresh, jnp.maximum(-1 - code, 0), axis=1)
+            return jnp.where(code < 0, symbol, code)
+
+        strings = become(self._codes(lambda template: template.tokens))
+        if self.symbolic:
+            labels = become(self._codes(lambda template: (template.label,)))[:, 0]
+            return Samples(strings, labels)
+        values = jnp.array([template.value for template in self.parsed])[kinds]
+        return Samples(strings, values + noise * jr.normal(blur, (rows,)))
+
+    def _codes(
+        self, tokens: Callable[[Template], tuple[str, ...]]
+    ) -> Int[np.ndarray, "template place"]:
+        """Regular tokens by their number, wildcards by minus their place among the template's."""
+        return np.array(
+            [
+                [
+                    -1 - z.wildcards.index(t) if is_wildcard(t) else self.regular.index(t)
+                    for t in tokens(z)
+                ]
+                for z in self.parsed
+            ]
+        )
+
+    def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
+        strings, labels = getattr(world, split)
+        counted = jnp.arange(len(strings)) < (self.samples if split == "train" else self.held)
+        last = jnp.full((len(strings), 1), self.length - 1)
+        return Batch(strings, last, labels[:, None], 1.0 * counted[:, None])
+
+    # -- what is right
+
+    def loss(self, outputs: Float[Array, "row read answer"], batch: Batch) -> Float[Array, ""]:
+        """Cross-entropy of symbols, or the squared error of numbers."""
+        if self.symbolic:
+            return super().loss(outputs, batch)
+        errors = (outputs[..., 0] - batch.targets) ** 2
+        return jnp.sum(errors * batch.weights) / jnp.sum(batch.weights)
+
+    def right(
+        self, outputs: Float[Array, "row read answer"], batch: Batch
+    ) -> Bool[Array, "row read"]:
+        """A number is right if no other label is nearer to it than the target."""
+        if self.symbolic:
+            return super().right(outputs, batch)
+        labels = jnp.array(sorted({z.value for z in self.parsed if z.value is not None}))
+
+        def nearest(values: Float[Array, "row read"]) -> Int[Array, "row read"]:
+            return jnp.argmin(jnp.abs(values[..., None] - labels), axis=-1)
+
+        return nearest(outputs[..., 0]) == nearest(batch.targets)
+
+
+@cache
+def parsed(texts: tuple[str, ...]) -> tuple[Template, ...]:
+    """Templates of a task, read once."""
+    return parse_all(texts)
+
+
+def distinct(
+    chances: Float[Array, "row place"], size: Float[Array, ""] | float
+) -> Int[Array, "row place"]:
+    """Numbers below `size`, different within a row: each is drawn from those that are left.
+
+    The j-th stands for a place among the size - j numbers that remain: it steps over every earlier
+    one that is not above it, the smallest first. The size may be traced.
+    """
+    chosen: list[Int[Array, " row"]] = []
+    for place in range(chances.shape[1]):
+        left = size - place
+        number = jnp.minimum(jnp.floor(chances[:, place] * left), left - 1).astype(jnp.int32)
+        if chosen:
+            for earlier in jnp.sort(jnp.stack(chosen), axis=0):
+                number = number + (number >= earlier)
+        chosen.append(number)
+    return jnp.stack(chosen, axis=1)
