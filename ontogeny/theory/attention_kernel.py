@@ -35,10 +35,31 @@ def attention_kernel(
     """K_attn between all strings of X and all of Y."""
     length = X.shape[1]
     pairs = np.concatenate([np.repeat(X, len(Y), axis=0), np.tile(Y, (len(X), 1))], axis=1)
-    patterns, which = np.unique(canonical(pairs), axis=0, return_inverse=True)
+    patterns, which = _distinct(_either_way(pairs))
     known = _estimate(patterns, length, beta, gamma, points, scrambles, seed)
     shape = len(X), len(Y)
     return Estimate(*(part[which.ravel()].reshape(shape) for part in known))
+
+
+def _either_way(pairs: Strings) -> Strings:
+    """The pattern of each pair or of the pair turned round, whichever is first in the dictionary:
+    the kernel is the same."""
+    one = canonical(pairs)
+    other = canonical(np.roll(pairs, pairs.shape[1] // 2, axis=1))
+    place = np.argmax(one != other, axis=1)[:, None]
+    earlier = np.take_along_axis(one, place, axis=1) <= np.take_along_axis(other, place, axis=1)
+    return np.where(earlier, one, other)
+
+
+def _distinct(patterns: Strings) -> tuple[Strings, Int[np.ndarray, " string"]]:
+    """The patterns that occur, and which of them each string has; short ones as single numbers."""
+    length = patterns.shape[1]
+    if length > 16:
+        found, which = np.unique(patterns, axis=0, return_inverse=True)
+        return found, which.ravel()
+    codes = (patterns.astype(np.uint64) << (4 * np.arange(length, dtype=np.uint64))).sum(axis=1)
+    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    return patterns[first], which.ravel()
 
 
 def canonical(strings: Strings) -> Strings:
