@@ -142,12 +142,14 @@ def claim(
     return register
 
 
-EXTRAS = {"theory": ("cvxpy", "scs")}
+EXTRAS = {"": (), "theory": ("cvxpy", "scs")}
 
 
 def missing(extra: str) -> str:
     """What an extra of the package lacks here and how to get it; nothing if all is there."""
-    lacking = [name for name in EXTRAS.get(extra, ()) if find_spec(name) is None]
+    if extra not in EXTRAS:
+        raise Invalid(f"the package has no extra {extra!r}: {did_you_mean(extra, EXTRAS)}")
+    lacking = [name for name in EXTRAS[extra] if find_spec(name) is None]
     return f"it needs {' and '.join(lacking)}: pip install 'ontogeny[{extra}]'" if lacking else ""
 
 

@@ -35,6 +35,10 @@ class Batch(NamedTuple):
     targets: Real[Array, "row read"]
     weights: Float[Array, "row read"]
 
+    def mean(self, values: Real[Array, "row #read"] | Bool[Array, "row #read"]) -> Float[Array, ""]:
+        """The mean of what was found at each position read, as much as each counts."""
+        return jnp.sum(values * self.weights) / jnp.sum(self.weights)
+
 
 class Trace(NamedTuple):
     """What a model computed on one sequence. `jit` drops whatever nobody reads."""
@@ -74,8 +78,7 @@ class Task(Component):
 
     def loss(self, outputs: Float[Array, "row read vocab"], batch: Batch) -> Float[Array, ""]:
         """What training makes small: by default the weighted mean of the cross-entropy."""
-        losses = optax.softmax_cross_entropy_with_integer_labels(outputs, batch.targets)
-        return jnp.sum(losses * batch.weights) / jnp.sum(batch.weights)
+        return batch.mean(optax.softmax_cross_entropy_with_integer_labels(outputs, batch.targets))
 
     def right(
         self, outputs: Float[Array, "row read vocab"], batch: Batch

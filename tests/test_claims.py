@@ -150,6 +150,11 @@ def test_a_claim_whose_extra_is_missing_is_untested_and_says_how_to_get_it(monke
     assert verdict.claim.untested == "it needs cvxpy and scs: pip install 'ontogeny[theory]'"
 
 
+def test_a_claim_cannot_need_an_extra_that_does_not_exist():
+    with pytest.raises(Invalid, match="no extra 'thoery': did you mean 'theory'"):
+        claim(PAPER, "here", extra="thoery", one=tiny())(needing)
+
+
 def needing(one):
     """A sentence that takes an extra of the package to judge."""
     yield one.final("train loss").below(100)

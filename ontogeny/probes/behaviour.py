@@ -23,8 +23,7 @@ class Success(Probe):
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch = now.batch(self.split)
-        right = now.task.right(now.trace(batch).outputs, batch)
-        return jnp.sum(right * batch.weights) / jnp.sum(batch.weights)
+        return batch.mean(now.task.right(now.trace(batch).outputs, batch))
 
 
 class WholeSuccess(Probe):
@@ -34,6 +33,5 @@ class WholeSuccess(Probe):
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch = now.batch(self.split)
-        right = jnp.all(now.task.right(now.trace(batch).outputs, batch), axis=1)
-        weights = jnp.mean(batch.weights, axis=1)
-        return jnp.sum(right * weights) / jnp.sum(weights)
+        right = now.task.right(now.trace(batch).outputs, batch)
+        return batch.mean(jnp.all(right, axis=1, keepdims=True))

@@ -6,6 +6,7 @@ from jaxtyping import Array, Float
 from ..core import Batch, Moment, Probe
 from ..fields import Invalid, split
 from ..tasks.two_hop import TwoHop
+from ..theory.margin import gaps
 
 
 class Margin(Probe):
@@ -44,12 +45,8 @@ class ObjectSuccess(Probe):
         objects = now.task.numbers(now.task.hops)
         batch = now.batch(self.split)
         best = jnp.argmax(now.trace(batch).outputs[..., objects.start : objects.stop], axis=-1)
-        right = best + objects.start == batch.targets
-        return jnp.sum(right * batch.weights) / jnp.sum(batch.weights)
+        return batch.mean(best + objects.start == batch.targets)
 
 
 def _leads(now: Moment, batch: Batch) -> Float[Array, " row"]:
-    outputs = now.trace(batch).outputs
-    own = jnp.take_along_axis(outputs, batch.targets[..., None], axis=-1)
-    rival = jnp.arange(outputs.shape[-1]) != batch.targets[..., None]
-    return jnp.min(jnp.where(rival, own - outputs, jnp.inf), axis=(1, 2))
+    return jnp.min(gaps(now.trace(batch).outputs, batch.targets), axis=(1, 2))

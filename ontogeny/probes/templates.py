@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from ..core import Moment, Probe
 from ..fields import Invalid, split
 from ..tasks.two_hop import TwoHop
+from ..theory.margin import gaps
 from ..theory.two_hop import Symmetric, with_identity, without_identity
 
 
@@ -53,11 +54,10 @@ class NormGap(Probe):
         matrix = _alone(now, tokens)
         inside = jnp.arange(batch.inputs.shape[1]) <= batch.at
         counts = jnp.sum(inside[..., None] * (batch.inputs[..., None] == tokens), axis=1) * 1.0
-        outputs = counts @ matrix
-        gaps = jnp.take_along_axis(outputs, batch.targets, axis=1) - outputs
-        rival = (jnp.arange(now.task.answers) != batch.targets) & (batch.weights > 0)
-        margin = jnp.min(jnp.where(rival, gaps, jnp.inf))
-        weights = jax.nn.softmax(jnp.where(rival, -gaps, -jnp.inf), axis=(0, 1))
+        leads = gaps(counts @ matrix, batch.targets[:, 0])
+        counted = jnp.where(batch.weights > 0, leads, jnp.inf)
+        margin = jnp.min(counted)
+        weights = jax.nn.softmax(-counted, axis=(0, 1))
         own = jax.nn.one_hot(batch.targets[:, 0], now.task.answers)
         pull = counts.T @ (own * jnp.sum(weights, axis=1, keepdims=True) - weights)
         feasible = jnp.sum(jnp.linalg.svd(matrix, compute_uv=False)) / margin
@@ -81,7 +81,7 @@ class Asymmetry(Probe):
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         matrix, N = templates(now), _structured(self, now).subjects
-        rest = matrix - symmetric_matrix(symmetric_part(matrix, N), N)
+        rest = matrix - symmetric_matrix(jnp.stack(symmetric_part(matrix, N)), N)
         return jnp.sum(rest**2) / jnp.sum(matrix**2)
 
 
@@ -101,7 +101,7 @@ class PredictedTemplates(Probe):
         task = _structured(self, now)
         bridged, plain = with_identity(task.subjects), without_identity(task.subjects)
         theory = jnp.where(jnp.asarray(task.identity > 0), jnp.array(bridged), jnp.array(plain))
-        return symmetric_matrix(Symmetric(*theory), task.subjects)
+        return symmetric_matrix(theory, task.subjects)
 
 
 class TheoryCorrelation(Probe):
@@ -141,12 +141,10 @@ def symmetric_part(matrix: Float[Array, "token answer"], N: int) -> Symmetric:
     return Symmetric(*numbers, *relations[:, 0], *relations[:, 1])
 
 
-def symmetric_matrix(part: Symmetric, N: int) -> Float[Array, "token answer"]:
-    """The matrix of twelve numbers."""
-    eye = jnp.eye(N)
-    a, b, c, d = (part[n] * eye + part[n + 1] for n in (0, 2, 4, 6))
-    relations = [jnp.repeat(jnp.stack([part[8 + n], part[10 + n]]), N) for n in (0, 1)]
-    return jnp.vstack([jnp.hstack([a, b]), jnp.hstack([c, d]), *relations])
+def symmetric_matrix(part: Float[Array, " twelve"], N: int) -> Float[Array, "token answer"]:
+    """The matrix of twelve numbers, as a sum of the theory's: it is linear in them."""
+    basis = np.stack([Symmetric(*unit).matrix(N) for unit in np.eye(len(Symmetric._fields))])
+    return jnp.tensordot(part, jnp.asarray(basis), axes=1)
 
 
 def _structured(probe: Probe, now: Moment) -> TwoHop:

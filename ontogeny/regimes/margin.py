@@ -6,6 +6,7 @@ from jaxtyping import Array, Float
 
 from ..core import Batch, Memory, Moment, Params, Stage, Until
 from ..fields import count, number, split
+from ..theory.margin import gaps
 
 
 class MarginDescent(Stage):
@@ -39,7 +40,6 @@ def log_exponential_loss(
     outputs: Float[Array, "row read answer"], batch: Batch
 ) -> Float[Array, ""]:
     """log Σ w exp(-gap), over rows and all wrong answers: minus the margin, smoothed."""
-    gaps = jnp.take_along_axis(outputs, batch.targets[..., None], axis=-1) - outputs
-    wrong = jnp.arange(outputs.shape[-1]) != batch.targets[..., None]
-    counted: Array = jax.nn.logsumexp(-gaps, b=wrong * batch.weights[..., None])
+    behind = -gaps(outputs, batch.targets)
+    counted: Array = jax.nn.logsumexp(behind, b=batch.weights[..., None])
     return counted

@@ -185,8 +185,7 @@ class Templates(Task):
         """Cross-entropy of symbols, or the squared error of numbers."""
         if self.symbolic:
             return super().loss(outputs, batch)
-        errors = (outputs[..., 0] - batch.targets) ** 2
-        return jnp.sum(errors * batch.weights) / jnp.sum(batch.weights)
+        return batch.mean((outputs[..., 0] - batch.targets) ** 2)
 
     def right(
         self, outputs: Float[Array, "row read answer"], batch: Batch

@@ -63,9 +63,7 @@ class TwoHop(Task):
     identity: float = number(1.0, least=0, most=1)  # fraction of bridges whose identity is told
     noise: float = number(0.0, least=0, most=1)  # probability that it is told wrong
     ratio: float = number(1.0, above=0)  # κ: how much first hops and identities count
-    shown: float = number(
-        0.5, least=0, most=1
-    )  # fraction of bridges whose compositions are `shown`
+    shown: float = number(0.5, least=0, most=1)  # fraction of bridges in `shown` compositions
 
     def __check_init__(self) -> None:
         super().__check_init__()

@@ -38,7 +38,7 @@ def attention_kernel(
     patterns, which = _distinct(_either_way(pairs))
     known = _estimate(patterns, length, beta, gamma, points, scrambles, seed)
     shape = len(X), len(Y)
-    return Estimate(*(part[which.ravel()].reshape(shape) for part in known))
+    return Estimate(*(part[which].reshape(shape) for part in known))
 
 
 def _either_way(pairs: Strings) -> Strings:

@@ -10,7 +10,7 @@ from math import factorial
 from typing import Any, TypeAlias
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 Matrix: TypeAlias = Float[np.ndarray, "length token"]
 Series: TypeAlias = Any  # coefficients: an array [order in β, order in γ, …]
@@ -115,8 +115,3 @@ def _divided(one: Series, other: Series) -> Series:
     for a, b in np.ndindex(*one.shape[:2]):
         quotient[a, b] = (one - _times(quotient, other))[a, b] / other[0, 0]
     return quotient
-
-
-def one_hot(string: Int[np.ndarray, " length"], tokens: int) -> Matrix:
-    """A string of token numbers as rows."""
-    return np.asarray(np.eye(tokens)[string])

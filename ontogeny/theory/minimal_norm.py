@@ -110,10 +110,7 @@ def _solve(
     objective = cvxpy.normNuc(W) if norm == "nuclear" else cvxpy.norm(W, "fro")
     problem = cvxpy.Problem(cvxpy.Minimize(objective), [constraint])
     # the solver's own measure of accuracy is not ours: ask it for more than is needed
-    accuracy = {"eps_abs": tolerance / 1000, "eps_rel": tolerance / 1000}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of inaccuracy, which the certificate will show
-        problem.solve(solver="SCS", max_iters=iterations, **accuracy)
+    optimise(problem, tolerance / 1000, iterations)
     if W.value is None or constraint.dual_value is None or problem.status == "infeasible":
         return None, None, problem.status
     return W.value, np.maximum(constraint.dual_value, 0) * others, problem.status
@@ -128,6 +125,13 @@ def solver() -> Any:
             "solving the program needs cvxpy and SCS: pip install 'ontogeny[theory]'"
         ) from None
     return cvxpy
+
+
+def optimise(problem: Any, accuracy: float, iterations: int) -> None:
+    """Runs the solver. It warns of inaccuracy in vain: the certificate will show it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem.solve(solver="SCS", eps_abs=accuracy, eps_rel=accuracy, max_iters=iterations)
 
 
 def _others(targets: Int[np.ndarray, " row"], answers: int) -> Bool[np.ndarray, "row answer"]:
@@ -158,7 +162,7 @@ def _explain(
 ) -> Unsolved:
     """Why there is no answer: rows that contradict each other, by Farkas; or the solver itself.
 
-    If no W separates, some λ ≥ 0 has Aᵀλ = 0: a linear program finds the one with least rows.
+    If no W separates, some λ ≥ 0 has Aᵀλ = 0 and Σ λ = 1: a linear program finds one.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array

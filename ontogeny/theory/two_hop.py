@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from .minimal_norm import Inaccurate, Unsolved, solver
+from .minimal_norm import Inaccurate, Unsolved, optimise, solver
 
 SQRT2 = 2**0.5
 Number: TypeAlias = Any  # a float; or an array, or an expression of a program
@@ -122,7 +122,7 @@ def symmetric(N: int, identity: bool, tolerance: float = 1e-9) -> Optimum:
     named = _from_blocks(apart, together, N).slacks(identity)
     constraints = [slack >= 0 for slack in named.values()]
     problem = cvxpy.Problem(cvxpy.Minimize(objective), constraints)
-    problem.solve(solver="SCS", eps_abs=tolerance, eps_rel=tolerance, max_iters=200_000)
+    optimise(problem, tolerance, iterations=200_000)
     if apart.value is None:
         raise Inaccurate(f"the solver stopped at N={N}: {problem.status}")
     multipliers = np.maximum([float(c.dual_value) for c in constraints], 0.0)

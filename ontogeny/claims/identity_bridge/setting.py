@@ -102,11 +102,11 @@ def solved(solver: Solver, subjects: int, identity: float, **changes: int) -> Ex
     return Experiment(task, EmbeddingMLP(width=2 * task.answers), (solver,), probes)
 
 
-def by_complexity(identity: float, map: str = "collapsed") -> dict[int, Experiment]:
+def by_complexity(identity: float) -> dict[int, Experiment]:
     """The embedding-MLP on data of growing complexity, from the standard initialisation."""
     return {
         complexity: Experiment(
-            TwoHop(subjects=SUBJECTS, complexity=complexity, identity=identity, map=map),
+            TwoHop(subjects=SUBJECTS, complexity=complexity, identity=identity),
             EmbeddingMLP(),
             (AdamW(steps=2000, rate=1e-3),),
             BEHAVIOUR,
@@ -152,13 +152,11 @@ def gpt2(
     **changes: str | int,
 ) -> Sizes:
     """A GPT-2 on two hops: `gamma` scales its initial weights."""
-    single = changes.get("letters", 1) == 1
+    behaviour = BEHAVIOUR if changes.get("letters", 1) == 1 else SPELLED
     features: dict[str, Probe] = {
         "alignment": Resemblance("first hop", "bridges"),
         "angles by layer": Angles("first hop", "bridges"),
     }
-    probes = BEHAVIOUR if single else SPELLED
-    probes = probes | features
 
     def size(name: str) -> Experiment:
         task = TwoHop(
@@ -176,7 +174,7 @@ def gpt2(
             ),
         )
         model = ScaledGPT2(**getattr(GPT, name), gamma=gamma)
-        return Experiment(task, model, regime, probes, looks=looks)
+        return Experiment(task, model, regime, behaviour | features, looks=looks)
 
     return Sizes(size("laptop"), size("paper"))
 
