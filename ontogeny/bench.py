@@ -160,13 +160,13 @@ def _train(experiment: Experiment, lanes: int, repeats: int) -> dict[str, float]
     flops = cost(experiment).steps[0]
     stacked = jax.tree.map(lambda leaf: jnp.full(lanes, leaf), experiment)
     seeds, active = jnp.arange(lanes), jnp.ones(lanes, bool)
-    state, _ = _begin(stacked, seeds)
+    state = _begin(stacked, seeds)
     state = _enter(stacked, seeds, state, stage=0)
     abreast, start = _abreast(lanes, flops), jnp.asarray(0)
 
     def advance() -> None:
         nonlocal state
-        state, _ = _advance(stacked, seeds, state, start, active, 0, stage.steps, abreast)
+        state = _advance(stacked, seeds, state, start, active, 0, stage.steps, abreast)
         jax.block_until_ready(state)
 
     training, product = _fastest([advance, _product()], max(2, repeats // lanes))

@@ -7,6 +7,7 @@ and run as one. Everything here is written for one sequence, one seed, one setti
 
 import dataclasses
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
@@ -46,6 +47,13 @@ class Trace(NamedTuple):
     outputs: Float[Array, "read vocab"]
     residual: Float[Array, "layer read width"]
     attention: tuple[Float[Array, "head query length"], ...] = ()
+
+    @classmethod
+    def at_each(cls, at: Int[Array, " read"], read: Callable[[Int[Array, ""]], "Trace"]) -> "Trace":
+        """Reads position by position, for models that read a string once: no axis for positions."""
+        outputs, residual, attention = jax.vmap(read)(at)
+        queries = tuple(jnp.swapaxes(weights, 0, 1) for weights in attention)
+        return cls(outputs, jnp.swapaxes(residual, 0, 1), queries)
 
 
 class Task(Component):
@@ -125,6 +133,20 @@ class Moment(NamedTuple):
     def with_params(self, params: Params) -> "Moment":
         """The same instant, had the parameters been others."""
         return self._replace(params=params)
+
+
+def parted(params: Params, parts: tuple[str, ...]) -> tuple[Params, Params]:
+    """The parameters that move and those that stand still, by the name at the top of the tree."""
+    if not parts:
+        return eqx.partition(params, True)
+    names = jax.tree_util.tree_map_with_path(
+        lambda path, _: jax.tree_util.keystr(path[:1], simple=True), params
+    )
+    known = sorted(set(jax.tree.leaves(names)))
+    for part in parts:
+        if part not in known:
+            raise Invalid(f"the model has no parameters {part!r}: {did_you_mean(part, known)}")
+    return eqx.partition(params, jax.tree.map(lambda name: name in parts, names))
 
 
 class Until(Component):

@@ -24,7 +24,8 @@ class Cost(NamedTuple):
 def cost(experiment: Experiment) -> Cost:
     """Counts one lane. The bytes are those of everything a step makes, as if nothing was reused."""
     seed = jnp.zeros((), jnp.int32)
-    state, _ = jax.eval_shape(lane.begin, experiment, seed)
+    state = jax.eval_shape(lane.begin, experiment, seed)
+    probing = flops(jax.make_jaxpr(lambda s: lane.look(experiment, seed, s, seed))(state).jaxpr)
     stages, looks, single, memory = [], [], [], 0.0
     for place, stage in enumerate(experiment.regime):
         each = experiment.looks_of(stage)
@@ -34,9 +35,8 @@ def cost(experiment: Experiment) -> Cost:
             return lane.advance(experiment, seed, state, seed, jnp.bool_(True), place, steps)
 
         program = jax.make_jaxpr(steps)(state).jaxpr
-        probing = flops(jax.make_jaxpr(lambda s: lane.look(experiment, seed, s, seed))(state).jaxpr)
-        looks.append(flops(program))
-        single.append((looks[-1] - probing) / (stage.steps // each))
+        looks.append(flops(program) + probing)
+        single.append(flops(program) / (stage.steps // each))
         stages.append(each * looks[-1])
         memory = max(memory, _bytes(program))
     return Cost(tuple(stages), tuple(looks), tuple(single), max(memory, 1.0))

@@ -183,6 +183,12 @@ class Run:
         """The largest answer on the way."""
         return self._measure(f"peak {probe}", self.curve(probe).max(axis=1))
 
+    def best(self, probe: str, by: str) -> Measurement:
+        """A probe's answer at the look where another, such as the validation loss, is least."""
+        look = self.curve(by).argmin(axis=1)
+        chosen = self.curve(probe)[np.arange(len(look)), look]
+        return self._measure(f"{probe} where {by} is least", chosen)
+
     def at(self, probe: str, step: int) -> Measurement:
         """A probe's answer at the last look up to a step."""
         place = int(np.searchsorted(self.steps, step, side="right")) - 1

@@ -20,12 +20,11 @@ class State(NamedTuple):
     memory: Memory
 
 
-def begin(experiment: Experiment, seed: Int[Array, ""]) -> tuple[State, Answers]:
-    """Draws the world and the parameters, and looks once before any training."""
+def begin(experiment: Experiment, seed: Int[Array, ""]) -> State:
+    """Draws the world and the parameters."""
     world = experiment.task.world(_key(seed, "world"))
     params = experiment.model.init(experiment.task, _key(seed, "params"))
-    state = State(world, params, ())
-    return state, look(experiment, seed, state, jnp.zeros((), jnp.int32))
+    return State(world, params, ())
 
 
 def enter(experiment: Experiment, seed: Int[Array, ""], state: State, stage: int) -> State:
@@ -42,13 +41,12 @@ def advance(
     active: Bool[Array, ""],
     stage: int,
     steps: int,
-) -> tuple[State, Answers]:
-    """Takes `steps` steps of a stage from `start` on, then looks. An ended stage stands still."""
+) -> State:
+    """Takes `steps` steps of a stage from `start` on. An ended stage stands still."""
     now = _moment(experiment, state, _key(seed, "stage", stage))
     moved = experiment.regime[stage].advance(now, state.memory, start, steps)
     moved = jax.tree.map(lambda new, old: jnp.where(active, new, old), moved, state[1:])
-    state = State(state.world, *moved)
-    return state, look(experiment, seed, state, start + steps)
+    return State(state.world, *moved)
 
 
 def solve(experiment: Experiment, seed: int, state: State, stage: int) -> State:

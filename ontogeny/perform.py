@@ -76,7 +76,7 @@ class Look(NamedTuple):
 
 
 @jax.jit
-def _begin(experiments: Experiment, seeds: jax.Array) -> tuple[one.State, one.Answers]:
+def _begin(experiments: Experiment, seeds: jax.Array) -> one.State:
     return jax.vmap(one.begin)(experiments, seeds)
 
 
@@ -95,17 +95,32 @@ def _advance(
     stage: int,
     steps: int,
     abreast: int,
-) -> tuple[one.State, one.Answers]:
-    """Lanes run `abreast` (vmap), one such row after the other: large lanes keep their cache."""
+) -> one.State:
+    """A row whose lanes have all ended is not run."""
+    advance = jax.vmap(partial(one.advance, stage=stage, steps=steps), (0, 0, 0, None, 0))
 
-    def lane(arguments: Any) -> tuple[one.State, one.Answers]:
-        experiment, seed, state, active = arguments
-        return one.advance(experiment, seed, state, start, active, stage, steps)
+    def row(experiments: Experiment, seeds: jax.Array, state: one.State, active: jax.Array) -> Any:
+        moving = lambda: advance(experiments, seeds, state, start, active)  # noqa: E731
+        return jax.lax.cond(active.any(), moving, lambda: state)
 
-    moved: tuple[one.State, one.Answers] = jax.lax.map(
-        lane, (experiments, seeds, state, active), batch_size=abreast
-    )
+    moved: one.State = _by_row(row, abreast, experiments, seeds, state, active)
     return moved
+
+
+@partial(jax.jit, static_argnames="abreast")
+def _look(
+    experiments: Experiment, seeds: jax.Array, state: one.State, step: jax.Array, abreast: int
+) -> one.Answers:
+    look = jax.vmap(partial(one.look, step=step))
+    answers: one.Answers = _by_row(look, abreast, experiments, seeds, state)
+    return answers
+
+
+def _by_row(work: Callable[..., Any], abreast: int, *lanes: Any) -> Any:
+    """Lanes `abreast` (vmap), one such row after the other: large lanes keep their cache."""
+    rows = jax.tree.map(lambda leaf: leaf.reshape(-1, abreast, *leaf.shape[1:]), lanes)
+    done = jax.lax.map(lambda row: work(*row), rows)
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), done)
 
 
 # Below this many operations a step, lanes gain from running side by side; above, they lose cache.
@@ -150,7 +165,7 @@ class _Performance:
         )
         self.seeds = jnp.array([lane.seed for lane in self.lanes])
         self.clock = self.experiment.clock
-        self.cost = cost(self.experiment)
+        self.abreast = _abreast(len(self.lanes), max(cost(self.experiment).steps, default=0.0))
         self.trouble = [""] * len(self.lanes)
         self.ended: list[dict[str, int]] = [{} for _ in self.lanes]
         self.answers: list[Arrays] = []  # one per look, lanes stacked
@@ -164,8 +179,8 @@ class _Performance:
 
     def run(self) -> Generator[Look, None, list[Record]]:
         if not self.answers:
-            self.state, answers = _begin(self.experiments, self.seeds)
-            self._note(answers)
+            self.state = _begin(self.experiments, self.seeds)
+            self._look()
             yield self._news()
         while self.position[0] < len(self.experiment.regime):
             self._perhaps_save()
@@ -182,28 +197,35 @@ class _Performance:
         rule = self.experiment.regime[stage]
         if isinstance(rule, Solver):
             self._solve(stage)
+            self._look()
+            return
         active = [
             not trouble and str(stage) not in ended
             for trouble, ended in zip(self.trouble, self.ended, strict=True)
         ]
-        if not any(active) and not isinstance(rule, Solver):
+        if not any(active):
             self.answers.append(self.answers[-1])
             return
         steps = rule.steps // looks
-        start, flags = jnp.asarray(look * steps), jnp.array(active)
-        self.state, answers = _advance(
+        self.state = _advance(
             self.experiments,
             self.seeds,
             self.state,
-            start,
-            flags,
+            jnp.asarray(look * steps),
+            jnp.array(active),
             stage=stage,
             steps=steps,
-            abreast=_abreast(len(self.lanes), self.cost.steps[stage]),
+            abreast=self.abreast,
         )
-        self._note(answers)
+        self._look()
         if rule.until:
             self._perhaps_end(stage)
+
+    def _look(self) -> None:
+        """Asks every probe."""
+        step = jnp.asarray(self.clock[len(self.answers)])
+        seen = self.state._replace(memory=())  # so that one program looks, whatever the stage
+        self._note(_look(self.experiments, self.seeds, seen, step, self.abreast))
 
     def _solve(self, stage: int) -> None:
         """Solves lane by lane; one that has no solution is in trouble, and has no numbers."""
@@ -280,12 +302,9 @@ class _Performance:
         if len(checkpoints) < len(self.lanes) or len(positions) > 1:
             return  # nothing that all lanes have in common: start from the top
         stage, look = self.position = checkpoints[0].position
-        state, _ = jax.eval_shape(_begin, self.experiments, self.seeds)
-        if look:
-            enter = partial(_enter, stage=stage)
-            state = jax.eval_shape(enter, self.experiments, self.seeds, state)
-        elif stage:  # the memory of the stage before: it is dropped on entering the next
-            enter = partial(_enter, stage=stage - 1)
+        state = jax.eval_shape(_begin, self.experiments, self.seeds)
+        if look or stage:  # at a stage's start, the memory of the one before: entering drops it
+            enter = partial(_enter, stage=stage if look else stage - 1)
             state = jax.eval_shape(enter, self.experiments, self.seeds, state)
         stacked = [
             jnp.stack([c.state[f"{n:05d}"] for c in checkpoints])

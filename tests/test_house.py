@@ -24,7 +24,7 @@ LEVELS = [
 ]
 KIN = {("models", "models"), ("regimes", "models"), ("probes", "models"), ("claims", "claims")}
 KIN |= {("report", "report"), ("regimes", "regimes"), ("probes", "probes")}
-KIN |= {("regimes", "tasks"), ("probes", "tasks"), ("theory", "theory")}
+KIN |= {("models", "tasks"), ("regimes", "tasks"), ("probes", "tasks"), ("theory", "theory")}
 
 
 def level(name):

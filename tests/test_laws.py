@@ -40,7 +40,7 @@ def test_seeds_differ_and_training_does_something():
 def test_experiments_of_one_structure_are_traced_once(monkeypatch):
     traces = []
     advance = one.advance
-    monkeypatch.setattr(one, "advance", lambda *a: (traces.append(1), advance(*a))[1])
+    monkeypatch.setattr(one, "advance", lambda *a, **k: (traces.append(1), advance(*a, **k))[1])
     experiments = {f"{rate}": tiny(rate=rate, width=24, steps=10) for rate in (0.1, 0.2, 0.3)}
     execute(experiments, seeds=2)
     # one per stage to run, one per stage to count the cost here and in the plan

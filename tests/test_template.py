@@ -110,8 +110,8 @@ def test_the_cosine_layer_in_closed_form_is_its_mean():
 def test_ridge_regression_without_ridge_interpolates():
     kernel = np.array([[2.0, 0.5], [0.5, 1.0]])
     labels = np.array([1.0, -1.0])
-    np.testing.assert_allclose(ridge(kernel, labels, kernel, 0.0), labels)
-    assert np.abs(ridge(kernel, labels, kernel, 10.0)).max() < 0.5
+    np.testing.assert_allclose(kernel @ ridge(kernel, labels, 0.0), labels)
+    assert np.abs(kernel @ ridge(kernel, labels, 10.0)).max() < 0.5
 
 
 @pytest.mark.parametrize("order", FORMULAS, ids=str)

@@ -9,21 +9,8 @@ from jaxtyping import Array, Float, Int, Key
 
 from ..core import Model, Task, Trace
 from ..fields import Invalid, count, number
-from .initial import gaussians
-
-
-class Norm(NamedTuple):
-    """LayerNorm's scale and shift."""
-
-    scale: Float[Array, "*depth width"]
-    shift: Float[Array, "*depth width"]
-
-
-class Linear(NamedTuple):
-    """An affine map."""
-
-    weight: Float[Array, "*depth into out"]
-    bias: Float[Array, "*depth out"]
+from .initial import gaussians, norm
+from .layers import Linear, Norm
 
 
 class Block(NamedTuple):
@@ -85,9 +72,6 @@ class _GPT2(Model):
         ) -> Linear:
             return Linear(scale * weights, jnp.zeros((depth, weights.shape[-1])))
 
-        def norm(*shape: int) -> Norm:
-            return Norm(jnp.ones(shape), jnp.zeros(shape))
-
         return Params(
             tokens=self._deviation(width) * tokens,
             positions=self._deviation(width) * positions,
@@ -115,24 +99,24 @@ class _GPT2(Model):
             stream, weights = self._block(block, stream, where)
             residual.append(stream if layer == self.depth - 1 else stream[at])
             attention.append(weights)
-        outputs = _normalise(params.norm, stream) @ params.tokens.T
+        outputs = params.norm(stream) @ params.tokens.T
         return Trace(outputs, jnp.stack(residual), tuple(attention))
 
     def _block(
         self, block: Block, stream: Float[Array, "length width"], at: Int[Array, " read"]
     ) -> tuple[Float[Array, "read width"], Float[Array, "head read length"]]:
-        normed = _normalise(block.attention_norm, stream)
+        normed = block.attention_norm(stream)
         whole = at.shape == stream.shape[:1]
         here, normed_here = (stream, normed) if whole else (stream[at], normed[at])
-        query = self._heads(_apply(block.query, normed_here))
-        key, value = map(self._heads, jnp.split(_apply(block.key_value, normed), 2, axis=-1))
+        query = self._heads(block.query(normed_here))
+        key, value = map(self._heads, jnp.split(block.key_value(normed), 2, axis=-1))
         scores = jnp.einsum("qhd,khd->hqk", query, key) / (self.width / self.heads) ** 0.5
         earlier = jnp.arange(len(stream))[None, :] <= at[:, None]
         weights = jax.nn.softmax(jnp.where(earlier, scores, -jnp.inf), axis=-1)
         mixed = jnp.einsum("hqk,khd->qhd", weights, value).reshape(len(at), self.width)
-        here = here + _apply(block.mix, mixed)
-        hidden = jax.nn.gelu(_apply(block.widen, _normalise(block.mlp_norm, here)))
-        return here + _apply(block.narrow, hidden), weights
+        here = here + block.mix(mixed)
+        hidden = jax.nn.gelu(block.widen(block.mlp_norm(here)))
+        return here + block.narrow(hidden), weights
 
     def _heads(self, x: Float[Array, "row width"]) -> Float[Array, "row head part"]:
         return x.reshape(len(x), self.heads, -1)
@@ -157,13 +141,3 @@ class ScaledGPT2(_GPT2):
 
     def _deviation(self, into: int) -> Any:
         return jnp.power(float(into), -self.gamma)
-
-
-def _apply(linear: Linear, x: Float[Array, "row into"]) -> Float[Array, "row out"]:
-    return x @ linear.weight + linear.bias
-
-
-def _normalise(norm: Norm, x: Float[Array, "row width"]) -> Float[Array, "row width"]:
-    centred = x - jnp.mean(x, axis=-1, keepdims=True)
-    variance = jnp.mean(centred**2, axis=-1, keepdims=True)
-    return centred * jax.lax.rsqrt(variance + 1e-5) * norm.scale + norm.shift

@@ -9,8 +9,8 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Key
 
-from ..core import Batch, Memory, Moment, Params, Stage, Until
-from ..fields import Invalid, count, did_you_mean, number, split, static
+from ..core import Batch, Memory, Moment, Params, Stage, Until, parted
+from ..fields import count, number, split, static
 
 
 class _Gradient(Stage):
@@ -62,23 +62,10 @@ class AdamW(_Gradient):
         return optax.adamw(self.rate, self.memory1, self.memory2, weight_decay=self.decay)
 
 
-def parted(params: Params, parts: tuple[str, ...]) -> tuple[Params, Params]:
-    """The parameters that move and those that stand still, by the name at the top of the tree."""
-    if not parts:
-        return eqx.partition(params, True)
-    names = jax.tree_util.tree_map_with_path(
-        lambda path, _: jax.tree_util.keystr(path[:1], simple=True), params
-    )
-    known = sorted(set(jax.tree.leaves(names)))
-    for part in parts:
-        if part not in known:
-            raise Invalid(f"the model has no parameters {part!r}: {did_you_mean(part, known)}")
-    return eqx.partition(params, jax.tree.map(lambda name: name in parts, names))
-
-
 def drawn(batch: Batch, rows: int, key: Key[Array, ""]) -> Batch:
     """Rows drawn with replacement, each as often as its weight says, then counting alike."""
     weights = jnp.sum(batch.weights, axis=1)
-    chosen = jr.categorical(key, jnp.log(weights), shape=(rows,))
+    upto = jnp.cumsum(weights)
+    chosen = jnp.searchsorted(upto, upto[-1] * jr.uniform(key, (rows,)), side="right")
     chosen_batch = Batch(*(field[chosen] for field in batch))
     return chosen_batch._replace(weights=chosen_batch.weights / weights[chosen, None])

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -23,10 +24,11 @@ from ..theory.template import BadTemplate, Template, is_wildcard, parse_all
 
 
 class Samples(NamedTuple):
-    """Drawn strings and their labels."""
+    """Drawn strings, their labels, and which template each came from."""
 
     strings: Int[Array, "sample length"]
     labels: Real[Array, " sample"]
+    kinds: Int[Array, " sample"]
 
 
 class World(NamedTuple):
@@ -44,7 +46,7 @@ class Templates(Task):
     sweep: `most` rows are drawn, and those beyond it do not count.
     """
 
-    splits: ClassVar[tuple[str, ...]] = ("train", "validation", "test")
+    splits: ClassVar[tuple[str, ...]] = ("train", "seen", "validation", "test")
     templates: tuple[str, ...] = static()
     most: int = count(1024)
     samples: float = number(1024.0, least=1)  # n
@@ -122,29 +124,31 @@ class Templates(Task):
 
     def world(self, key: Key[Array, ""]) -> World:
         """Draws the samples."""
-        train, validation, test = jr.split(key, 3)
+        wildcards = max(1, *(len(template.wildcards) for template in self.parsed))
+        # all chances in one draw: compiling each takes a second
+        chances = jr.uniform(key, (self.most + 2 * self.held, wildcards + 2), minval=1e-7)
+        train, validation, test = jnp.split(chances, (self.most, self.most + self.held))
         start = len(self.regular)
         held = start + self.most
         return World(
-            self._draw(train, self.most, start, self.symbols, self.noise),
-            self._draw(validation, self.held, held, self.held, 0.0),
-            self._draw(test, self.held, held + self.held, self.held, 0.0),
+            self._draw(train, start, self.symbols, self.noise),
+            self._draw(validation, held, self.held, 0.0),
+            self._draw(test, held + self.held, self.held, 0.0),
         )
 
     def _draw(
         self,
-        key: Key[Array, ""],
-        rows: int,
+        chances: Float[Array, "row chance"],
         start: int,
         symbols: Float[Array, ""] | float,
         noise: Float[Array, ""] | float,
     ) -> Samples:
-        """Samples whose wildcards become symbols from `start` on."""
-        which, chosen, blur = jr.split(key, 3)
-        weights = jnp.array(self.weights or [1.0] * len(self.parsed))
-        kinds = jr.categorical(which, jnp.log(weights), shape=(rows,))
-        most = max(1, *(len(template.wildcards) for template in self.parsed))
-        fresh = start + distinct(jr.uniform(chosen, (rows, most)), symbols)
+        """Samples whose wildcards become symbols from `start` on: their templates, what blurs
+        their labels and their symbols are decided by chance."""
+        weights = np.array(self.weights or [1.0] * len(self.parsed))
+        upto = jnp.asarray(np.cumsum(weights / weights.sum())[:-1])
+        kinds = jnp.searchsorted(upto, chances[:, 0], side="right")
+        fresh = start + distinct(chances[:, 2:], symbols)
 
         def become(codes: Int[np.ndarray, "template place"]) -> Int[Array, "row place"]:
             """Codes of the rows' templates, wildcards (below zero) made symbols."""
@@ -155,9 +159,10 @@ class Templates(Task):
         strings = become(self._codes(lambda template: template.tokens))
         if self.symbolic:
             labels = become(self._codes(lambda template: (template.label,)))[:, 0]
-            return Samples(strings, labels)
+            return Samples(strings, labels, kinds)
         values = jnp.array([template.value for template in self.parsed])[kinds]
-        return Samples(strings, values + noise * jr.normal(blur, (rows,)))
+        blur = noise * jax.scipy.special.ndtri(chances[:, 1])
+        return Samples(strings, values + blur, kinds)
 
     def _codes(
         self, tokens: Callable[[Template], tuple[str, ...]]
@@ -174,8 +179,11 @@ class Templates(Task):
         )
 
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
-        strings, labels = getattr(world, split)
-        counted = jnp.arange(len(strings)) < (self.samples if split == "train" else self.held)
+        strings, labels, _ = getattr(world, "train" if split == "seen" else split)
+        if split == "seen":  # as much of what is trained on as is held out: enough to look at
+            strings, labels = strings[: self.held], labels[: self.held]
+        trained = split in ("train", "seen")
+        counted = jnp.arange(len(strings)) < (self.samples if trained else self.held)
         last = jnp.full((len(strings), 1), self.length - 1)
         return Batch(strings, last, labels[:, None], 1.0 * counted[:, None])
 

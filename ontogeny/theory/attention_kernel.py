@@ -33,12 +33,23 @@ def attention_kernel(
     seed: int = 0,
 ) -> Estimate:
     """K_attn between all strings of X and all of Y."""
-    length = X.shape[1]
     pairs = np.concatenate([np.repeat(X, len(Y), axis=0), np.tile(Y, (len(X), 1))], axis=1)
+    known = pair_kernel(pairs, beta, gamma, points, scrambles, seed)
+    return Estimate(*(part.reshape(len(X), len(Y)) for part in known))
+
+
+def pair_kernel(
+    pairs: Strings,
+    beta: float,
+    gamma: float,
+    points: int = 1024,
+    scrambles: int = 8,
+    seed: int = 0,
+) -> Estimate:
+    """K_attn of the two halves of each row."""
     patterns, which = _distinct(_either_way(pairs))
-    known = _estimate(patterns, length, beta, gamma, points, scrambles, seed)
-    shape = len(X), len(Y)
-    return Estimate(*(part[which].reshape(shape) for part in known))
+    known = _estimate(patterns, pairs.shape[1] // 2, beta, gamma, points, scrambles, seed)
+    return Estimate(*(part[which] for part in known))
 
 
 def _either_way(pairs: Strings) -> Strings:
@@ -84,13 +95,20 @@ def _estimate(
     tokens = int(patterns.max()) + 1
     means = np.empty((scrambles, len(patterns)))
     for scramble, random in enumerate(np.random.default_rng(seed).spawn(scrambles)):
-        sobol = qmc.Sobol(tokens + length, rng=random)
-        normal = ndtri(np.clip(sobol.random(points), 1e-12, 1 - 1e-12))
+        normal = normal_points(points, tokens + length, random)
         scores, places = normal[:, :tokens], gamma * normal[:, tokens:]
         for number, pair in enumerate(patterns):
             means[scramble, number] = _mean(pair, length, scores, places, beta, gamma)
     error = means.std(axis=0, ddof=1) / scrambles**0.5
     return Estimate(means.mean(axis=0), error)
+
+
+def normal_points(
+    points: int, dimensions: int, random: np.random.Generator
+) -> Float[np.ndarray, "point dimension"]:
+    """Quasi-random points, scrambled, as normal as random ones and more even."""
+    sobol = qmc.Sobol(dimensions, rng=random).random(points)
+    return np.asarray(ndtri(np.clip(sobol, 1e-12, 1 - 1e-12)))
 
 
 def _mean(
@@ -106,15 +124,16 @@ def _mean(
     meet = (x[:, None] == y[None, :]) + gamma**2 * np.eye(length)
     total = 0.0
     for sign in (beta, -beta):
-        left = _softmax(sign * (scores[:, x] + places))
-        right = _softmax(sign * (scores[:, y] + places))
+        left = softmax(sign * (scores[:, x] + places))
+        right = softmax(sign * (scores[:, y] + places))
         total += float(np.mean(np.sum((left @ meet) * right, axis=1)))
     return total / 2
 
 
-def _softmax(logits: Float[np.ndarray, "point length"]) -> Float[np.ndarray, "point length"]:
-    grown = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(grown / grown.sum(axis=1, keepdims=True))
+def softmax(logits: Float[np.ndarray, "... length"]) -> Float[np.ndarray, "... length"]:
+    """Along the last axis."""
+    grown = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(grown / grown.sum(axis=-1, keepdims=True))
 
 
 def transformer_kernel(
@@ -133,11 +152,7 @@ def transformer_kernel(
 
 
 def ridge(
-    kernel: Float[np.ndarray, "n n"],
-    labels: Float[np.ndarray, " n"],
-    asked: Float[np.ndarray, "m n"],
-    weight: float,
-) -> Float[np.ndarray, " m"]:
-    """Kernel ridge regression: k(x)ᵀ (K + λ I)⁻¹ y."""
-    solved = np.linalg.solve(kernel + weight * np.eye(len(kernel)), labels)
-    return np.asarray(asked @ solved)
+    kernel: Float[np.ndarray, "n n"], labels: Float[np.ndarray, " n"], weight: float
+) -> Float[np.ndarray, " n"]:
+    """Kernel ridge regression: c = (K + λ I)⁻¹ y, and then f(x) = k(x)ᵀ c."""
+    return np.asarray(np.linalg.solve(kernel + weight * np.eye(len(kernel)), labels))

@@ -1,0 +1,50 @@
+"""Attention alone on strings of one symbol: who can copy? (arXiv 2310.09753, section 5)
+
+A string of one token leaves attention nothing to choose, and with embeddings that also read the
+answer, f(x) = E (W_V W_Oᵀ + b I) E_x, summed over heads.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from ..core import Model, Task, Trace
+from ..fields import Invalid, count, number
+from .initial import gaussians
+
+
+class Params(NamedTuple):
+    """Embeddings, values and outputs of heads, and what each head adds of the identity."""
+
+    embed: Float[Array, "vocab width"]
+    value: Float[Array, "head width part"]
+    out: Float[Array, "head width part"]
+    b: Float[Array, " head"]
+
+
+class CopyingAttention(Model):
+    """In the mean-field scaling: outputs start near zero, the nearer the wider."""
+
+    width: int = count(256)
+    heads: int = count(4)
+    part: int = count(64)
+    copy: float = number(0.0)  # times b; at 0 there is no such identity
+
+    def init(self, task: Task, key: Key[Array, ""]) -> Params:
+        if task.length != 1 or task.answers != task.vocab:
+            raise Invalid("CopyingAttention reads strings of one token and answers with a token")
+        shape = (self.heads, self.width, self.part)
+        embed, value, out = gaussians(key, (task.vocab, self.width), shape, shape)
+        embed = embed * self.width**-0.5
+        return Params(embed, value * self.part**-0.5, out / self.width, jnp.zeros(self.heads))
+
+    def __call__(
+        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        features = params.embed[inputs[0]]
+        values = jnp.einsum("d,hdp->hp", features, params.value)
+        passed = jnp.einsum("hp,hdp->d", values, params.out) / self.heads
+        passed = passed + self.copy * jnp.mean(params.b) * features
+        outputs = jnp.broadcast_to(params.embed @ passed, (len(at), len(params.embed)))
+        return Trace(outputs, jnp.broadcast_to(passed, (1, len(at), len(passed))))

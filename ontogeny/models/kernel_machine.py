@@ -1,0 +1,97 @@
+"""Kernel regression as a model: f(x) = Σ_i c_i K(x, x_i) over training strings x_i.
+
+K is what an infinitely wide transformer layer of random weights has (arXiv 2310.09753, section
+4.1). It depends on two strings by which of their places hold the same token, and of such patterns
+templates have few: the machine keeps a table of them.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, UInt32
+
+from ..core import Model, Task, Trace
+from ..fields import Invalid, choice, number
+from ..tasks.templates import Templates
+from ..theory.template_kernel import number_of_pairs
+
+_MOST_PATTERNS = 50_000
+
+
+class Params(NamedTuple):
+    """Training strings with their coefficients; known patterns by their mark, and K_attn of each;
+    and what theory says of the templates: N as several estimates, and predictions for unseen
+    symbols if no two samples shared any."""
+
+    strings: Int[Array, "sample place"]
+    coefficients: Float[Array, " sample"]
+    marks: UInt32[Array, " pattern"]
+    values: Float[Array, " pattern"]
+    between: Float[Array, "estimate template template"]
+    ideal: Float[Array, " template"]
+
+
+class KernelMachine(Model):
+    """K_trans with activation cos(b₁ t + b₂) over K_attn(β, γ); or κ(⟨x, y⟩), as an MLP has it."""
+
+    kernel: str = choice("transformer", "inner product")
+    beta: float = number(4.0, least=0)
+    gamma: float = number(1.0, least=0)
+    frequency: float = number(1.0)  # b₁
+    phase: float = number(0.5)  # b₂
+
+    def init(self, task: Task, key: Key[Array, ""]) -> Params:
+        """Nothing learnt: a solver (`KernelRidge`) fills it."""
+        if not isinstance(task, Templates) or task.symbolic:
+            raise Invalid("KernelMachine needs a Templates task whose labels are numbers")
+        patterns = number_of_pairs(task.parsed)
+        if patterns > _MOST_PATTERNS:
+            raise Invalid(f"KernelMachine: {patterns} patterns are more than {_MOST_PATTERNS}")
+        number_of_templates = len(task.parsed)
+        return Params(
+            strings=jnp.zeros((task.most, task.length + 1), jnp.int32),
+            coefficients=jnp.zeros(task.most),
+            marks=jnp.zeros(patterns, jnp.uint32),
+            values=jnp.zeros(patterns),
+            between=jnp.zeros((8, number_of_templates, number_of_templates)),
+            ideal=jnp.zeros(number_of_templates),
+        )
+
+    def __call__(
+        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        string = jnp.concatenate([inputs, jnp.full(1, -1)])
+        row = self.between(params, string[None], params.strings)[0]
+        outputs = jnp.full((len(at), 1), row @ params.coefficients)
+        return Trace(outputs, outputs[None])
+
+    def between(
+        self, params: Params, one: Int[Array, "x place"], other: Int[Array, "y place"]
+    ) -> Float[Array, "x y"]:
+        """K of all strings of one with all of the other."""
+        if self.kernel == "inner product":
+            shared = jnp.sum(one[:, None] == other[None], axis=-1)
+            return jnp.exp(shared / one.shape[1] - 1.0)
+
+        def attention(x: Int[Array, " place"], y: Int[Array, " place"]) -> Float[Array, ""]:
+            place = jnp.searchsorted(params.marks, mark(jnp.concatenate([x, y])))
+            return params.values[jnp.minimum(place, len(params.values) - 1)]
+
+        rows = jax.vmap(jax.vmap(attention, (None, 0)), (0, None))(one, other)
+        own_x, own_y = jax.vmap(attention)(one, one), jax.vmap(attention)(other, other)
+        b = self.frequency**2
+        damped = jnp.exp(-b * (own_x[:, None] + own_y[None]) / 2)
+        return 0.5 * damped * (jnp.exp(b * rows) + jnp.cos(2 * self.phase) * jnp.exp(-b * rows))
+
+
+def mark(pair: Int[Array, " both"]) -> UInt32[Array, ""]:
+    """A number for the pattern of equalities in a pair of strings."""
+    first = jnp.argmax(pair[:, None] == pair[None, :], axis=1)  # where each token appears first
+    return jnp.sum(first.astype(jnp.uint32) * _powers(len(pair)), dtype=jnp.uint32)
+
+
+def _powers(length: int) -> UInt32[np.ndarray, " place"]:
+    """Factors that keep patterns apart: powers of an odd number, modulo 2³²."""
+    return np.array([pow(2_654_435_761, place, 2**32) for place in range(length)], np.uint32)

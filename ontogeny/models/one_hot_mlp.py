@@ -1,0 +1,63 @@
+"""A multilayer perceptron on concatenated one-hots: it sees which token is where, no more."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Float, Int, Key
+
+from ..core import Model, Task, Trace
+from ..fields import count, number
+from .initial import linears, uniforms
+from .layers import Linear
+
+
+class Params(NamedTuple):
+    """What each token adds at each place, what each pair of equal places adds, and layers."""
+
+    tokens: Float[Array, "place vocab width"]
+    pairs: Float[Array, "place place width"]
+    bias: Float[Array, " width"]
+    layers: tuple[Linear, ...]
+
+
+class OneHotMLP(Model):
+    """ReLU layers, as torch starts them; `incidence` scales XXᵀ, which is put beside the input."""
+
+    width: int = count(256)
+    depth: int = count(3, least=2)  # with the output layer
+    incidence: float = number(0.0)
+
+    def init(self, task: Task, key: Key[Array, ""]) -> Params:
+        into, between = jr.split(key)
+        inputs = task.length * task.vocab
+        (tokens,) = uniforms(into, (inputs, self.width))
+        wide = [(self.width, self.width)] * (self.depth - 2)
+        pairs, *layers = linears(
+            between, (task.length**2, self.width), *wide, (self.width, task.answers)
+        )
+        return Params(
+            tokens.reshape(task.length, task.vocab, self.width),
+            pairs.weight.reshape(task.length, task.length, self.width),
+            pairs.bias,
+            tuple(layers),
+        )
+
+    def __call__(
+        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        places = jnp.arange(len(inputs))
+        rows = params.tokens[places, inputs]
+        same = inputs[:, None] == inputs[None, :]
+        pairs = params.pairs[: len(inputs), : len(inputs)]
+
+        def read(last: Int[Array, ""]) -> Trace:
+            seen = places <= last
+            alike = jnp.tensordot(same & seen[:, None] & seen, pairs, 2)
+            x = jax.nn.relu(seen @ rows + self.incidence * alike + params.bias)
+            for layer in params.layers[:-1]:
+                x = jax.nn.relu(layer(x))
+            return Trace(params.layers[-1](x), x[None])
+
+        return Trace.at_each(at, read)

@@ -1,0 +1,66 @@
+"""What kernel regression rests on: the templates' matrix N, and blocks of that of samples."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..core import Moment, Probe
+from ..fields import Invalid, count, split
+from ..models.kernel_machine import KernelMachine
+from ..tasks.templates import Templates
+
+_ROWS = 256  # of the training set, to look at
+
+
+def machine(now: Moment) -> tuple[KernelMachine, Templates]:
+    """The moment's model and task, if they are a kernel machine on templates."""
+    if not isinstance(now.model, KernelMachine) or not isinstance(now.task, Templates):
+        raise Invalid(f"this is about a KernelMachine on Templates, not {type(now.model).__name__}")
+    return now.model, now.task
+
+
+class Conditioning(Probe):
+    """The least eigenvalue of N, for N of mean diagonal one, and its standard error."""
+
+    def __call__(self, now: Moment) -> Float[Array, "2"]:
+        machine(now)
+        each = now.params.between
+        N = each.mean(axis=0)
+        values, vectors = jnp.linalg.eigh(N)
+        along = jnp.einsum("i,eij,j->e", vectors[:, 0], each, vectors[:, 0])
+        return jnp.stack([values[0], along.std(ddof=1) / len(each) ** 0.5]) / _size(N)
+
+
+class BlockError(Probe):
+    """How far the kernel of training samples is from the blocks N, on average over pairs, in units
+    of N's mean diagonal."""
+
+    rows: int = count(_ROWS, least=2)
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        model, task = machine(now)
+        kinds = now.world.train.kinds[: self.rows]
+        strings = now.params.strings[: self.rows]
+        counted = jnp.arange(len(kinds)) < task.samples
+        pairs = counted[:, None] & counted[None] & ~jnp.eye(len(kinds), dtype=bool)
+        N = now.params.between.mean(axis=0)
+        off = jnp.abs(model.between(now.params, strings, strings) - N[kinds][:, kinds])
+        return jnp.sum(off * pairs) / jnp.sum(pairs) / _size(N)
+
+
+class IdealGap(Probe):
+    """The mean distance of predictions from the idealised estimator's, for whom no two samples
+    share a symbol."""
+
+    split: str = split("test")
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        machine(now)
+        batch = now.batch(self.split)
+        kinds = getattr(now.world, self.split).kinds
+        said = now.trace(batch).outputs[:, 0, 0]
+        return jnp.mean(jnp.abs(said - now.params.ideal[kinds]))
+
+
+def _size(N: Float[Array, "template template"]) -> Float[Array, ""]:
+    """The mean diagonal; of the empty matrix before solving, a number that divides it."""
+    return jnp.maximum(jnp.mean(jnp.diag(N)), 1e-12)

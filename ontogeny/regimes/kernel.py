@@ -1,0 +1,79 @@
+"""Kernel ridge regression, as a stage that solves."""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, UInt32
+
+from ..core import Moment, Params, Solver
+from ..fields import Invalid, number
+from ..models.kernel_machine import KernelMachine, mark
+from ..models.kernel_machine import Params as Machine
+from ..tasks.templates import Templates
+from ..theory.attention_kernel import canonical, pair_kernel, ridge
+from ..theory.template import Template
+from ..theory.template_kernel import (
+    TemplateKernel,
+    all_pairs,
+    idealised,
+    inner_product,
+    of_templates,
+)
+
+
+class KernelRidge(Solver):
+    """What gradient flow with weight decay on the last layer converges to (Proposition 4.3)."""
+
+    weight: float = number(1e-3, above=0)  # λ
+
+    def solve(self, now: Moment) -> Params:
+        task, model = now.task, now.model
+        if not isinstance(model, KernelMachine) or not isinstance(task, Templates):
+            raise Invalid(f"KernelRidge solves a KernelMachine, not a {type(model).__name__}")
+        samples = int(task.samples)
+        strings, labels, kinds = (np.asarray(field) for field in now.world.train)
+        ended = np.pad(strings, ((0, 0), (0, 1)), constant_values=-1)
+        marks, values = table(task.parsed, float(model.beta), float(model.gamma))
+        theory = seen_by(model, task.parsed)
+        counts = np.bincount(kinds[:samples], minlength=len(task.parsed)).astype(float)
+        sums = np.bincount(kinds[:samples], labels[:samples], minlength=len(task.parsed))
+        solved = Machine(
+            jnp.asarray(ended),
+            jnp.zeros(len(ended)),
+            jnp.asarray(marks),
+            jnp.asarray(values, jnp.float32),
+            jnp.asarray(theory.each, jnp.float32),
+            jnp.asarray(idealised(theory.N, counts, sums, float(self.weight)), jnp.float32),
+        )
+        among = np.asarray(jax.jit(model.between)(solved, ended[:samples], ended[:samples]), float)
+        found = ridge(among, labels[:samples], float(self.weight))
+        padded = np.pad(found, (0, len(ended) - samples))
+        return solved._replace(coefficients=jnp.asarray(padded, jnp.float32))
+
+
+@cache
+def table(
+    templates: tuple[Template, ...], beta: float, gamma: float
+) -> tuple[UInt32[np.ndarray, " pattern"], Float[np.ndarray, " pattern"]]:
+    """Every pattern of two strings of the templates, by its mark, in order; and its kernel."""
+    pairs = all_pairs(templates)
+    marks = np.asarray(jax.vmap(mark)(jnp.asarray(pairs)))
+    order = np.argsort(marks, kind="stable")
+    shapes, marks = canonical(pairs[order]), marks[order]
+    alike = marks[1:] == marks[:-1]
+    if (shapes[1:][alike] != shapes[:-1][alike]).any():
+        raise Invalid("KernelMachine: two patterns have the same mark")
+    return marks, pair_kernel(pairs[order], beta, gamma, points=8192).value
+
+
+def seen_by(model: KernelMachine, templates: tuple[Template, ...]) -> TemplateKernel:
+    """The templates as the machine's kernel sees them."""
+    if model.kernel == "inner product":
+        length = len(templates[0].tokens) + 1
+        N = inner_product(templates, lambda shared: np.exp((shared + 1) / length - 1.0))
+        own = np.ones(len(templates))
+        return TemplateKernel(np.repeat(N[None], 8, axis=0), own)
+    found = of_templates(templates, float(model.beta), float(model.gamma))
+    return found.lifted(float(model.frequency), float(model.phase))
