@@ -225,7 +225,7 @@ class Verdict:
     @property
     def outcome(self) -> Outcome:
         """A chain is as strong as its weakest link, and one broken link breaks it."""
-        outcomes = {e.outcome for e in self.evidence}
+        outcomes = {e.outcome for e in self.evidence} - {Outcome.NOTED}
         if not outcomes:
             return Outcome.UNTESTED
         if self.trouble:

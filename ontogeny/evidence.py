@@ -4,7 +4,7 @@ Student's interval over seeds decides. Comparisons between settings are paired b
 an equivalence test, a single seed decides nothing, and a number that is not finite decides nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -25,6 +25,7 @@ class Outcome(StrEnum):
     CONTRADICTED = "contradicted"
     UNDECIDED = "undecided"
     UNTESTED = "untested"
+    NOTED = "noted"  # of a piece of evidence: shown, and decides nothing
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Evidence:
     paper: float | None
     n: int
     note: str = ""
+    series: str = ""  # the curve it is a point of
+    x: float | None = None  # and where on it
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Measurement:
     what: str
     values: Float[np.ndarray, "seed ..."]
     trouble: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, place: Any) -> "Measurement":
         places = place if isinstance(place, tuple) else (place,)
@@ -111,6 +115,20 @@ class Measurement:
             outcome = Outcome.UNDECIDED
         return self._evidence(f"{self.what} is {value:g} ± {within:g}", outcome, paper)
 
+    def within_factor(self, value: float, factor: float, *, paper: float | None = None) -> Evidence:
+        """Is it the value, up to a factor? Means and intervals are of its logarithm."""
+        logs = replace(self, values=np.log(self.values)).near(
+            float(np.log(value)), within=float(np.log(factor)), paper=paper
+        )
+        text = f"{self.what} is {value:g} within a factor of {factor:g}"
+        ours, low, high = (float(np.exp(each)) for each in (logs.ours, logs.low, logs.high))
+        return replace(logs, text=text, ours=ours, low=low, high=high)
+
+    def beside(self, paper: float | None, *, series: str, x: float) -> Evidence:
+        """A point of a curve, next to the paper's: shown, and decides nothing."""
+        noted = self._evidence(f"{series} at {x:g}", Outcome.NOTED, paper)
+        return replace(noted, outcome=Outcome.NOTED, series=series, x=x)
+
     def _decide(self, margin: np.ndarray, text: str, paper: float | None) -> Evidence:
         low, high = interval(margin)
         outcome = (
@@ -127,14 +145,44 @@ class Measurement:
             raise Invalid(f"{self.what} has shape {self.values.shape[1:]} per seed: index it first")
         n = len(self.values)
         low, high = interval(self.values)
-        note = ""
+        note = "; ".join(self.notes)
         if not np.isfinite(self.values).all():
             outcome, note = Outcome.UNDECIDED, "; ".join(self.trouble) or "not a number in a seed"
         elif n < 2:
             outcome, note = Outcome.UNDECIDED, "one seed decides nothing"
         elif np.ptp(self.values) == 0:
-            note = f"identical in all {n} seeds"
+            note = "; ".join((*self.notes, f"identical in all {n} seeds"))
         return Evidence(text, outcome, float(np.mean(self.values)), low, high, paper, n, note)
+
+
+def falls_below(curve: Mapping[Any, Measurement], level: float) -> Measurement:
+    """Where along a sweep a measurement first falls below a level, seed by seed.
+
+    Between two points of the sweep the crossing is interpolated, on a logarithmic axis. A seed that
+    never falls is counted as twice the largest, which is the least it could be.
+    """
+    xs = np.array(sorted(curve), float)
+    rows = np.stack([curve[x].values for x in sorted(curve)], axis=1)
+    found = np.array([_crossing(xs, row, level) for row in rows])
+    never = int(np.isnan(found).sum())
+    counted = np.where(np.isnan(found), 2 * xs[-1], found)
+    what = next(iter(curve.values())).what.rpartition(": ")[2]
+    note = (f"{never} of {len(rows)} never do by {xs[-1]:g}: counted as {2 * xs[-1]:g}",)
+    trouble = tuple(text for each in curve.values() for text in each.trouble)
+    text = f"where {what} falls below {level:g}"
+    return Measurement(text, counted, trouble, note if never else ())
+
+
+def _crossing(xs: np.ndarray, values: np.ndarray, level: float) -> float:
+    below = np.flatnonzero(values < level)
+    if not len(below):
+        return float("nan")
+    place = int(below[0])
+    if place == 0:
+        return float(xs[0])
+    high, low = values[place - 1], values[place]
+    part = (high - level) / (high - low)
+    return float(np.exp((1 - part) * np.log(xs[place - 1]) + part * np.log(xs[place])))
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:

@@ -82,7 +82,7 @@ def test_claims_are_found_by_name_part_pattern_and_paper():
     assert [c.name for c in find(["attention_stays_balanced"])] == ["attention_stays_balanced"]
     assert len(find(["joint_*"])) == 4
     assert {c.name for c in find(["gpt2"])} == {n for n in CLAIMS if "gpt2" in n}
-    papers = [find([paper]) for paper in ("feature-resemblance", "identity-bridge")]
+    papers = [find([paper]) for paper in {each.paper.key for each in CLAIMS.values()}]
     assert sum(map(len, papers)) == len(find(["all"])) == len(CLAIMS)
     with pytest.raises(Invalid, match="did you mean 'attention_stays_balanced'"):
         find(["attention_stay_balanced_x"])

@@ -26,6 +26,7 @@ from ontogeny import (
     Elman,
     EmbeddingMLP,
     EmbeddingReluMLP,
+    Error,
     FactorisedAttention,
     IdealGap,
     Imbalance,
@@ -45,6 +46,7 @@ from ontogeny import (
     OneLayer,
     OutOfContext,
     PairResemblance,
+    PermutationGap,
     PredictedTemplates,
     ReadoutDescent,
     RelativeMargin,
@@ -53,6 +55,7 @@ from ontogeny import (
     ResemblanceByLayer,
     RowSums,
     ScaledGPT2,
+    Separation,
     SingularValues,
     Success,
     SymmetricOptimum,
@@ -129,6 +132,7 @@ PROBES = [
     RelativeMargin("conclusion"),
     WholeSuccess("conclusion"),
     Transfer("conclusion"),
+    Error("conclusion"),
 ]
 TEMPLATE_PROBES = [
     LogitTemplates(),
@@ -151,7 +155,15 @@ TEMPLATE_PROBES = [
 def test_every_component_is_under_contract(kind, examples):
     elsewhere = {
         PredictedAlignment,  # about one model only: tested with their theory
-        *(CopyingAttention, KernelMachine, Conditioning, BlockError, IdealGap),
+        *(
+            CopyingAttention,
+            KernelMachine,
+            Conditioning,
+            PermutationGap,
+            BlockError,
+            IdealGap,
+            Separation,
+        ),
     }
     assert every(kind) - elsewhere == {type(example) for example in examples}
 

@@ -34,9 +34,10 @@ class Params(NamedTuple):
 
 
 class KernelMachine(Model):
-    """K_trans with activation cos(b₁ t + b₂) over K_attn(β, γ); or κ(⟨x, y⟩), as an MLP has it."""
+    """K_trans with activation cos(b₁ t + b₂) over K_attn(β, γ); K_attn alone; or exp⟨x, y⟩, which
+    stands for the kernel of an MLP."""
 
-    kernel: str = choice("transformer", "inner product")
+    kernel: str = choice("transformer", "attention", "inner product")
     beta: float = number(4.0, least=0)
     gamma: float = number(1.0, least=0)
     frequency: float = number(1.0)  # b₁
@@ -80,6 +81,8 @@ class KernelMachine(Model):
             return params.values[jnp.minimum(place, len(params.values) - 1)]
 
         rows = jax.vmap(jax.vmap(attention, (None, 0)), (0, None))(one, other)
+        if self.kernel == "attention":
+            return rows
         own_x, own_y = jax.vmap(attention)(one, one), jax.vmap(attention)(other, other)
         b = self.frequency**2
         damped = jnp.exp(-b * (own_x[:, None] + own_y[None]) / 2)

@@ -26,6 +26,15 @@ class Success(Probe):
         return batch.mean(now.task.right(now.trace(batch).outputs, batch))
 
 
+class Error(Probe):
+    """The fraction of a split on which another answer has the top output."""
+
+    split: str = split()
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        return 1 - Success(self.split)(now)
+
+
 class WholeSuccess(Probe):
     """The fraction of a split on which every token of the answer has the top output."""
 

@@ -1,7 +1,7 @@
 """What kernel regression rests on: the templates' matrix N, and blocks of that of samples."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ..core import Moment, Probe
 from ..fields import Invalid, count, split
@@ -28,6 +28,36 @@ class Conditioning(Probe):
         values, vectors = jnp.linalg.eigh(N)
         along = jnp.einsum("i,eij,j->e", vectors[:, 0], each, vectors[:, 0])
         return jnp.stack([values[0], along.std(ddof=1) / len(each) ** 0.5]) / _size(N)
+
+
+class PermutationGap(Probe):
+    """How far Σ N_ii is above Σ N_iσ(i) for the best σ that moves something (equation (9)), and the
+    standard error. N being a Gram matrix, σ swaps the two templates that are nearest."""
+
+    def __call__(self, now: Moment) -> Float[Array, "2"]:
+        machine(now)
+        each = now.params.between
+        diagonal = jnp.einsum("eii->ei", each)
+        apart = diagonal[:, :, None] + diagonal[:, None, :] - 2 * each
+        pairs = apart[(slice(None), *jnp.triu_indices(each.shape[1], 1))]
+        nearest = pairs[:, jnp.argmin(pairs.mean(axis=0))]
+        return jnp.stack([nearest.mean(), nearest.std(ddof=1) / len(each) ** 0.5])
+
+
+class Separation(Probe):
+    """By how much outputs on strings of the largest label exceed those on strings of the least."""
+
+    split: str = split("test")
+
+    def __call__(self, now: Moment) -> Float[Array, ""]:
+        batch = now.batch(self.split)
+        said, label = now.trace(batch).outputs[..., :1].mean(axis=-1), batch.targets
+        high, low = label == label.max(), label == label.min()
+
+        def mean(chosen: Bool[Array, "row read"]) -> Float[Array, ""]:
+            return jnp.sum(said * chosen) / jnp.sum(chosen)
+
+        return mean(high) - mean(low)
 
 
 class BlockError(Probe):

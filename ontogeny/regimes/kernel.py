@@ -76,4 +76,6 @@ def seen_by(model: KernelMachine, templates: tuple[Template, ...]) -> TemplateKe
         own = np.ones(len(templates))
         return TemplateKernel(np.repeat(N[None], 8, axis=0), own)
     found = of_templates(templates, float(model.beta), float(model.gamma))
+    if model.kernel == "attention":
+        return found
     return found.lifted(float(model.frequency), float(model.phase))

@@ -1,7 +1,7 @@
 """Pictures: curves with bands, sweeps, phase diagrams."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ COLOURS = {
     Outcome.CONTRADICTED: "#c62828",
     Outcome.UNDECIDED: "#b26a00",
     Outcome.UNTESTED: "#757575",
+    Outcome.NOTED: "#757575",
 }
+_BAR: Any = {"markersize": 3, "linewidth": 1.2, "capsize": 2}
 _STYLE: Any = {
     "font.size": 8,
     "axes.spines.top": False,
@@ -71,6 +73,32 @@ def _curve(axis: Any, run: Run, probe: str, label: str, colour: str) -> None:
         axis.set_yscale("log")
     if np.nanmin(values) >= -0.2 and np.nanmax(values) <= 1.0 and "loss" not in probe:
         axis.set_ylim(min(-0.05, float(np.nanmin(values))), 1.05)
+
+
+def against(evidence: Sequence[Evidence]) -> Figure | None:
+    """Points of curves, ours with intervals, next to the paper's or to theory, dashed."""
+    series: dict[str, list[Evidence]] = {}
+    for item in evidence:
+        if item.x is not None:
+            series.setdefault(item.series, []).append(item)
+    if not series:
+        return None
+    with plt.rc_context(_STYLE):
+        figure, axis = plt.subplots(figsize=(4.2, 2.8))
+        for number, (name, points) in enumerate(series.items()):
+            colour, xs = f"C{number % 10}", [point.x or 0.0 for point in points]
+            below = [max(0.0, point.ours - point.low) for point in points]
+            above = [max(0.0, point.high - point.ours) for point in points]
+            ours, paper = [p.ours for p in points], [p.paper for p in points]
+            axis.errorbar(xs, ours, (below, above), fmt="o-", color=colour, label=name, **_BAR)
+            if any(value is not None for value in paper):
+                known = [(x, y) for x, y in zip(xs, paper, strict=True) if y is not None]
+                axis.plot(*zip(*known, strict=True), "x--", color=colour, linewidth=0.9, alpha=0.7)
+        axis.plot([], [], "x--", color="#757575", linewidth=0.9, label="the paper's")
+        if all(point.x and point.x > 0 for points in series.values() for point in points):
+            axis.set_xscale("log", base=2)
+        axis.legend(fontsize=7)
+    return figure
 
 
 def by_layer(runs: Mapping[str, Run]) -> Figure | None:

@@ -42,6 +42,8 @@ def write(text: str, folder: Path) -> Path:
 def _section(verdict: Verdict) -> dict[str, Any]:
     pictures = []
     if verdict.runs:
+        if points := figures.against(verdict.evidence):
+            pictures.append(figures.svg(points))
         pictures.append(figures.svg(figures.curves(verdict.runs)))
         drawn = [draw(verdict.runs) for draw in (figures.by_layer, figures.matrices, figures.polar)]
         pictures += [figures.svg(figure) for figure in drawn if figure]

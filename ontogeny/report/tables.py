@@ -95,6 +95,7 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 
 def _line(row: dict[str, Any]) -> str:
     evidence = row["evidence"]
+    evidence = [e for e in evidence if e["outcome"] != "noted"]
     telling = [e for e in evidence if e["paper"] is not None or e["outcome"] != "supported"]
     cells = dict.fromkeys(map(_beside, telling or evidence[:3]))
     mark, numbers = STYLES[row["outcome"]][0], ", ".join(cells) or "–"

@@ -142,10 +142,32 @@ def idealised(
     return np.asarray(N @ np.linalg.solve(moments, sums))
 
 
-def difficulty(N: Square, labels: Float[np.ndarray, " template"]) -> float:
-    """yᵀ N⁻¹ y, for N of mean diagonal one: how large a function must be to give these labels."""
-    scaled = N / np.mean(np.diag(N))
-    return float(labels @ np.linalg.solve(scaled, labels))
+def learning_curve(
+    kernel: TemplateKernel,
+    labels: Float[np.ndarray, " template"],
+    samples: Float[np.ndarray, " n"],
+    weight: float,
+) -> Float[np.ndarray, " n"]:
+    """The squared error on unseen symbols that N predicts after so many samples, templates being
+    equally likely.
+
+    A sample resembles itself by more than its block says, and that excess acts on the idealised
+    estimator like more ridge: s = λ + mean(K_ii - N_ii). With n/r samples of each of r templates
+    the label's part along an eigenvector of N with eigenvalue ν is short by 1/(1 + nν/(rs)).
+    """
+    values, vectors = np.linalg.eigh(kernel.N)
+    excess = weight + np.mean(kernel.own - np.diag(kernel.N))
+    parts = (vectors.T @ labels) ** 2 / len(labels)
+    short = 1 / (1 + np.outer(samples, np.maximum(values, 0)) / (len(labels) * excess))
+    return np.asarray(short**2 @ parts)
+
+
+def samples_to_learn(
+    kernel: TemplateKernel, labels: Float[np.ndarray, " template"], level: float, weight: float
+) -> float:
+    """Where the predicted curve falls below a level."""
+    grid = np.geomspace(1, 1e9, 20_000)
+    return float(grid[np.argmax(learning_curve(kernel, labels, grid, weight) < level)])
 
 
 def all_pairs(templates: Sequence[Template]) -> Pairs:
@@ -183,6 +205,6 @@ def _matchings(one: int, other: int) -> Iterator[tuple[tuple[int, ...], tuple[in
                 yield mine, theirs
 
 
-def _ended(strings: Sequence[Int[np.ndarray, " length"]]) -> Int[np.ndarray, "string length"]:
+def _ended(strings: Sequence[Int[np.ndarray, " length"]]) -> Int[np.ndarray, "string place"]:
     rows = np.array(strings)
     return np.concatenate([rows, np.full((len(rows), 1), _CLS)], axis=1)

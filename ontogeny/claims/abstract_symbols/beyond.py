@@ -1,0 +1,108 @@
+"""Beyond the paper: how many samples a task takes, told from its templates alone."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from ...claim import Sizes, claim
+from ...evidence import Evidence, Measurement, Run, falls_below
+from ...theory.template import parse_all
+from ...theory.template_kernel import TemplateKernel, learning_curve, of_templates, samples_to_learn
+from ...theory.template_sets import (
+    ENDS_OR_TAIL,
+    PAIRS_OR_TURNS,
+    PRINT_NUMBER,
+    SAME_DIFFERENT,
+    majority,
+    random_templates,
+)
+from .setting import KERNEL, OURS, PAPER, RIDGE, SEEDS, learnt, regressed_upto, trained
+
+GIVING = (
+    "If α gives β 5 γ , how many γ does β gain ?: +1",
+    "If α gives β 5 γ , how many γ does α gain ?: -1",
+)
+TASKS = {
+    "same or different": SAME_DIFFERENT,
+    "αβα or αββ": ENDS_OR_TAIL,
+    "ααββ or αβαβ": PAIRS_OR_TURNS,
+    "majority of 4": majority(4),
+    "three at random": random_templates(3, 4, seed=1),
+    "five at random": random_templates(5, 5),
+    "with a regular token": random_templates(2, 3, regular=1, seed=2),
+    "program": PRINT_NUMBER,
+    "word problem": GIVING,
+}
+SAMPLES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+LEVEL = 0.25
+
+
+def _theory(name: str) -> tuple[TemplateKernel, np.ndarray]:
+    """A task's kernel between templates, and their labels."""
+    templates = parse_all(TASKS[name])
+    labels = np.array([template.value for template in templates], float)
+    return of_templates(templates, 4.0, 1.0).lifted(1.0, 0.5), labels
+
+
+@claim(
+    PAPER,
+    "Lemma 4.5, made quantitative (ours)",
+    seeds=SEEDS,
+    departures=KERNEL,
+    by_task={name: regressed_upto(templates, SAMPLES) for name, templates in TASKS.items()},
+)
+def the_matrix_of_templates_predicts_how_many_samples(
+    by_task: Mapping[str, Mapping[int, Run]],
+) -> Iterator[Evidence]:
+    """How many samples kernel regression takes until its error on unseen symbols is a quarter
+    follows from N and from how much a string resembles itself, with nothing fitted."""
+    for name, runs in by_task.items():
+        kernel, labels = _theory(name)
+        losses = {n: run.final("test loss") for n, run in runs.items()}
+        curve = learning_curve(kernel, labels, np.array(list(losses), float), RIDGE)
+        for (n, loss), said in zip(losses.items(), curve, strict=True):
+            yield loss.beside(None, series=name, x=n)
+            told = Measurement("", np.full(len(loss.values), said))
+            yield told.beside(None, series=f"predicted, {name}", x=n)
+        known = samples_to_learn(kernel, labels, LEVEL, RIDGE)
+        measured = falls_below(losses, LEVEL)
+        yield _called(measured, name).within_factor(known, 1.5)
+
+
+GRID = Sizes(laptop=(64, 128, 256, 512, 1024, 2048), paper=(64, 128, 256, 512, 1024, 2048, 8192))
+
+
+@claim(
+    PAPER,
+    "Section 4.3, conditioning and sample efficiency of trained transformers (ours)",
+    departures=OURS,
+    by_task={name: trained(templates, GRID) for name, templates in TASKS.items()},
+)
+def tasks_that_theory_finds_harder_take_transformers_longer(
+    by_task: Mapping[str, Mapping[int, Run]],
+) -> Iterator[Evidence]:
+    """Over nine tasks, the number of samples that a trained transformer needs grows with the number
+    that N predicts for regression: their ranks correlate."""
+    predicted = np.array([samples_to_learn(*_theory(name), 0.5, RIDGE) for name in by_task])
+    found = {name: learnt(runs, 0.5) for name, runs in by_task.items()}
+    for name, told in zip(by_task, predicted, strict=True):
+        yield found[name].beside(None, series="measured against predicted", x=float(told))
+    measured = np.stack([each.values for each in found.values()], axis=1)
+    ranks = [_correlation(_ranks(predicted), _ranks(row)) for row in measured]
+    yield Measurement("rank correlation of measured and predicted", np.array(ranks)).above(0.6)
+
+
+def _called(measured: Measurement, name: str) -> Measurement:
+    return Measurement(
+        f"{name}: {measured.what}", measured.values, measured.trouble, measured.notes
+    )
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from zero, ties shared."""
+    return np.array([(values < v).sum() + ((values == v).sum() - 1) / 2 for v in values])
+
+
+def _correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Zero if either is constant."""
+    return float(np.corrcoef(one, other)[0, 1]) if np.ptp(one) and np.ptp(other) else 0.0
