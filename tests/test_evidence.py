@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from ontogeny import Invalid, Measurement, Outcome, Run
-from ontogeny.evidence import interval
+from ontogeny.evidence import falls_below, interval
 
 SUPPORTED, CONTRADICTED, UNDECIDED = Outcome.SUPPORTED, Outcome.CONTRADICTED, Outcome.UNDECIDED
 
@@ -98,3 +98,37 @@ def test_arrays_are_indexed_before_they_are_weighed():
     assert layers.magnitude().values.tolist() == [1.0, 1.0]
     with pytest.raises(Invalid, match="index it first"):
         layers.above(0.5)
+
+
+def test_a_crossing_is_interpolated_between_points_of_a_sweep():
+    curve = {
+        8: Measurement("small: loss", np.array([1.0, 1.0])),
+        32: Measurement("large: loss", np.array([0.2, 0.9])),
+    }
+    found = falls_below(curve, 0.6)
+    np.testing.assert_allclose(found.values, [16.0, 64.0])  # half-way in the logarithm; never
+    assert found.what == "where loss falls below 0.6"
+    evidence = found.within_factor(16, 2)
+    assert "1 of 2 never do by 32: counted as 64" in evidence.note
+    np.testing.assert_allclose(evidence.ours, 32.0)
+
+
+def test_within_a_factor_is_judged_on_logarithms():
+    near = Measurement("n", np.array([90.0, 100.0, 110.0]))
+    assert near.within_factor(100, 2).outcome == Outcome.SUPPORTED
+    assert near.within_factor(400, 2).outcome == Outcome.CONTRADICTED
+    assert near.within_factor(200, 2).outcome == Outcome.UNDECIDED
+
+
+def test_a_point_of_a_curve_decides_nothing():
+    point = Measurement("loss", np.array([0.5, 0.7])).beside(0.1, series="plain", x=64)
+    assert (point.outcome, point.series, point.x, point.paper) == (Outcome.NOTED, "plain", 64, 0.1)
+
+
+def test_the_best_look_is_chosen_by_another_probe():
+    answers = {
+        "validation": np.array([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]]),
+        "test": np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+    }
+    run = Run("x", np.arange(3), answers, (0, 1))
+    np.testing.assert_allclose(run.best("test", by="validation").values, [2.0, 4.0])

@@ -68,6 +68,19 @@ def test_the_guide_to_two_hops_runs(capsys):
     assert names["runs"]["trained, untold"].final("success").below(0.3).outcome == Outcome.SUPPORTED
 
 
+def test_the_guide_to_abstract_symbols_runs(capsys):
+    language, theory, training = blocks("docs/abstract_symbols.md")
+    names = {}
+    exec(language, names)
+    assert "overlap: some string matches both" in capsys.readouterr().out
+    exec(theory, names)
+    for n, run in names["runs"].items():
+        said = names["learning_curve"](names["kernel"], names["labels"], names["np"].array([n]), 1e-3)
+        assert abs(run.final("test loss").values.mean() - said[0]) < 0.25
+    exec(training.replace("steps=400", "steps=20"), names)
+    assert set(names["runs"]) == {(32, 0.0), (32, 16.0), (256, 0.0), (256, 16.0)}
+
+
 def test_the_projects_words_are_its_own():
     """No machine paths and no download addresses in what is committed."""
     import subprocess

@@ -62,7 +62,9 @@ def _either_way(pairs: Strings) -> Strings:
     return np.where(earlier, one, other)
 
 
-def _distinct(patterns: Strings) -> tuple[Strings, Int[np.ndarray, " string"]]:
+def _distinct(
+    patterns: Strings,
+) -> tuple[Int[np.ndarray, "pattern length"], Int[np.ndarray, " string"]]:
     """The patterns that occur, and which of them each string has; short ones as single numbers."""
     length = patterns.shape[1]
     if length > 16:

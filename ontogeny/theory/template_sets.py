@@ -110,8 +110,9 @@ def random_templates(
     alphabet = [*GREEK[:wildcards], *"abcdefghijklmnopqrstuvwxyz"[:regular]]
     chosen: list[str] = []
     for _ in range(1000 * number):
-        drawn = "".join(random.choice(alphabet, size=length))
-        text = _in_order(drawn)
+        text = _in_order("".join(random.choice(alphabet, size=length)))
+        if text in chosen:
+            continue
         if all(disjoint(parse(f"{text}: 0"), parse(f"{other}: 0")) for other in chosen):
             chosen.append(text)
         if len(chosen) == number:
