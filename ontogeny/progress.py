@@ -1,10 +1,13 @@
 """How the work goes, for people: a live display on a terminal, plain lines elsewhere."""
 
 import math
+import os
 import sys
 import time
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from .perform import Look, Unit
 from .workers import Progress
@@ -20,6 +23,7 @@ class Counted(Progress):
         self.done: dict[int, float] = {}
         self.started = time.monotonic()
         self.units = 0
+        self.expected = 0.0  # seconds, before anything is known
 
     def close(self) -> None:
         """Leaves the terminal as it was."""
@@ -28,6 +32,7 @@ class Counted(Progress):
         """Takes note of all that is to be done."""
         self.cost += sum(unit.cost for unit in units) or 1.0
         self.units += len(units)
+        self.expected += expected(units, workers)
         self.started = time.monotonic()
 
     def looked(self, unit: Unit, look: Look) -> None:
@@ -47,7 +52,7 @@ class Counted(Progress):
     def left(self) -> str:
         """About how much longer it will take."""
         if self.fraction < 0.01:
-            return "–"
+            return f"about {duration(self.expected)}"
         return duration((time.monotonic() - self.started) * (1 / self.fraction - 1))
 
 
@@ -61,7 +66,7 @@ class Plain(Counted):
     def planned(self, units: Sequence[Unit], workers: int) -> None:
         super().planned(units, workers)
         lanes = sum(len(unit.lanes) for unit in units)
-        self._say(f"running {lanes} runs in {len(units)} units on {workers} workers")
+        self._say(f"running {lanes} runs in {len(units)} units on {workers} workers: {self.left}")
 
     def looked(self, unit: Unit, look: Look) -> None:
         super().looked(unit, look)
@@ -121,6 +126,23 @@ class Live(Counted):
     def _whole(self) -> None:
         news = f"{self.fraction:.0%}  {self.left} left"
         self.bars.update(self.whole, completed=self.fraction, news=news)
+
+
+_COMPILING = 20.0  # seconds that a unit takes before it steps, if its program is new
+_USED = 0.4  # of the rate of large products, in training
+
+
+def expected(units: Sequence[Unit], workers: int) -> float:
+    """About how many seconds work will take, from its operations and a product timed here."""
+    matrix = np.ones((768, 768), np.float32)
+    times = []
+    for _ in range(4):
+        began = time.perf_counter()
+        matrix @ matrix
+        times.append(time.perf_counter() - began)
+    rate = _USED * 2 * len(matrix) ** 3 / min(times)  # of all cores together
+    share = min(1.0, workers / (os.cpu_count() or 1))
+    return sum(u.cost for u in units) / (rate * share) + _COMPILING * len(units) / workers
 
 
 def progress() -> Counted:

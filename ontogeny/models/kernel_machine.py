@@ -22,14 +22,16 @@ _MOST_PATTERNS = 50_000
 
 class Params(NamedTuple):
     """Training strings with their coefficients; known patterns by their mark, and K_attn of each;
-    and what theory says of the templates: N as several estimates, and predictions for unseen
-    symbols if no two samples shared any."""
+    and what theory says of the templates: N, its least eigenvalue and how far templates are apart,
+    with standard errors, and predictions for unseen symbols if no two samples shared any."""
 
     strings: Int[Array, "sample place"]
     coefficients: Float[Array, " sample"]
     marks: UInt32[Array, " pattern"]
     values: Float[Array, " pattern"]
-    between: Float[Array, "estimate template template"]
+    N: Float[Array, "template template"]
+    least_eigenvalue: Float[Array, "2"]
+    permutation_gap: Float[Array, "2"]
     ideal: Float[Array, " template"]
 
 
@@ -50,14 +52,16 @@ class KernelMachine(Model):
         patterns = number_of_pairs(task.parsed)
         if patterns > _MOST_PATTERNS:
             raise Invalid(f"KernelMachine: {patterns} patterns are more than {_MOST_PATTERNS}")
-        number_of_templates = len(task.parsed)
+        templates = len(task.parsed)
         return Params(
             strings=jnp.zeros((task.most, task.length + 1), jnp.int32),
             coefficients=jnp.zeros(task.most),
             marks=jnp.zeros(patterns, jnp.uint32),
             values=jnp.zeros(patterns),
-            between=jnp.zeros((8, number_of_templates, number_of_templates)),
-            ideal=jnp.zeros(number_of_templates),
+            N=jnp.zeros((templates, templates)),
+            least_eigenvalue=jnp.zeros(2),
+            permutation_gap=jnp.zeros(2),
+            ideal=jnp.zeros(templates),
         )
 
     def __call__(

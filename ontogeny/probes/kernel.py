@@ -1,14 +1,12 @@
 """What kernel regression rests on: the templates' matrix N, and blocks of that of samples."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from ..core import Moment, Probe
 from ..fields import Invalid, count, split
 from ..models.kernel_machine import KernelMachine
 from ..tasks.templates import Templates
-
-_ROWS = 256  # of the training set, to look at
 
 
 def machine(now: Moment) -> tuple[KernelMachine, Templates]:
@@ -23,48 +21,25 @@ class Conditioning(Probe):
 
     def __call__(self, now: Moment) -> Float[Array, "2"]:
         machine(now)
-        each = now.params.between
-        N = each.mean(axis=0)
-        values, vectors = jnp.linalg.eigh(N)
-        along = jnp.einsum("i,eij,j->e", vectors[:, 0], each, vectors[:, 0])
-        return jnp.stack([values[0], along.std(ddof=1) / len(each) ** 0.5]) / _size(N)
+        scaled: Float[Array, 2] = now.params.least_eigenvalue / _size(now.params.N)
+        return scaled
 
 
 class PermutationGap(Probe):
-    """How far Σ N_ii is above Σ N_iσ(i) for the best σ that moves something (equation (9)), and the
-    standard error. N being a Gram matrix, σ swaps the two templates that are nearest."""
+    """How far Σ N_ii is above Σ N_iσ(i) for the best σ that moves something, and its standard
+    error."""
 
     def __call__(self, now: Moment) -> Float[Array, "2"]:
         machine(now)
-        each = now.params.between
-        diagonal = jnp.einsum("eii->ei", each)
-        apart = diagonal[:, :, None] + diagonal[:, None, :] - 2 * each
-        pairs = apart[(slice(None), *jnp.triu_indices(each.shape[1], 1))]
-        nearest = pairs[:, jnp.argmin(pairs.mean(axis=0))]
-        return jnp.stack([nearest.mean(), nearest.std(ddof=1) / len(each) ** 0.5])
-
-
-class Separation(Probe):
-    """By how much outputs on strings of the largest label exceed those on strings of the least."""
-
-    split: str = split("test")
-
-    def __call__(self, now: Moment) -> Float[Array, ""]:
-        batch = now.batch(self.split)
-        said, label = now.trace(batch).outputs[..., :1].mean(axis=-1), batch.targets
-        high, low = label == label.max(), label == label.min()
-
-        def mean(chosen: Bool[Array, "row read"]) -> Float[Array, ""]:
-            return jnp.sum(said * chosen) / jnp.sum(chosen)
-
-        return mean(high) - mean(low)
+        gap: Float[Array, 2] = now.params.permutation_gap
+        return gap
 
 
 class BlockError(Probe):
     """How far the kernel of training samples is from the blocks N, on average over pairs, in units
     of N's mean diagonal."""
 
-    rows: int = count(_ROWS, least=2)
+    rows: int = count(256, least=2)  # of the training set, to look at
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         model, task = machine(now)
@@ -72,7 +47,7 @@ class BlockError(Probe):
         strings = now.params.strings[: self.rows]
         counted = jnp.arange(len(kinds)) < task.samples
         pairs = counted[:, None] & counted[None] & ~jnp.eye(len(kinds), dtype=bool)
-        N = now.params.between.mean(axis=0)
+        N = now.params.N
         off = jnp.abs(model.between(now.params, strings, strings) - N[kinds][:, kinds])
         return jnp.sum(off * pairs) / jnp.sum(pairs) / _size(N)
 

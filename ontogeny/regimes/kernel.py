@@ -40,12 +40,14 @@ class KernelRidge(Solver):
         counts = np.bincount(kinds[:samples], minlength=len(task.parsed)).astype(float)
         sums = np.bincount(kinds[:samples], labels[:samples], minlength=len(task.parsed))
         solved = Machine(
-            jnp.asarray(ended),
-            jnp.zeros(len(ended)),
-            jnp.asarray(marks),
-            jnp.asarray(values, jnp.float32),
-            jnp.asarray(theory.each, jnp.float32),
-            jnp.asarray(idealised(theory.N, counts, sums, float(self.weight)), jnp.float32),
+            strings=jnp.asarray(ended),
+            coefficients=jnp.zeros(len(ended)),
+            marks=jnp.asarray(marks),
+            values=jnp.asarray(values, jnp.float32),
+            N=jnp.asarray(theory.N, jnp.float32),
+            least_eigenvalue=jnp.asarray(theory.least_eigenvalue, jnp.float32),
+            permutation_gap=jnp.asarray(theory.permutation_gap, jnp.float32),
+            ideal=jnp.asarray(idealised(theory.N, counts, sums, float(self.weight)), jnp.float32),
         )
         among = np.asarray(jax.jit(model.between)(solved, ended[:samples], ended[:samples]), float)
         found = ridge(among, labels[:samples], float(self.weight))

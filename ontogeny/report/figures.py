@@ -23,6 +23,7 @@ COLOURS = {
     Outcome.UNTESTED: "#757575",
     Outcome.NOTED: "#757575",
 }
+_THEORY = "predicted, "
 _BAR: Any = {"markersize": 3, "linewidth": 1.2, "capsize": 2}
 _STYLE: Any = {
     "font.size": 8,
@@ -76,28 +77,37 @@ def _curve(axis: Any, run: Run, probe: str, label: str, colour: str) -> None:
 
 
 def against(evidence: Sequence[Evidence]) -> Figure | None:
-    """Points of curves, ours with intervals, next to the paper's or to theory, dashed."""
+    """Points of curves, ours with intervals; the paper's are crosses, dashed, and what theory
+    predicts (series called `predicted, …`) is dotted, each in the colour of what it is beside."""
     series: dict[str, list[Evidence]] = {}
     for item in evidence:
         if item.x is not None:
             series.setdefault(item.series, []).append(item)
     if not series:
         return None
+    names = [name for name in series if not name.startswith(_THEORY)]
     with plt.rc_context(_STYLE):
-        figure, axis = plt.subplots(figsize=(4.2, 2.8))
-        for number, (name, points) in enumerate(series.items()):
-            colour, xs = f"C{number % 10}", [point.x or 0.0 for point in points]
-            below = [max(0.0, point.ours - point.low) for point in points]
-            above = [max(0.0, point.high - point.ours) for point in points]
-            ours, paper = [p.ours for p in points], [p.paper for p in points]
-            axis.errorbar(xs, ours, (below, above), fmt="o-", color=colour, label=name, **_BAR)
-            if any(value is not None for value in paper):
-                known = [(x, y) for x, y in zip(xs, paper, strict=True) if y is not None]
+        figure, axis = plt.subplots(figsize=(5.6, 3.2))
+        for name, points in series.items():
+            own = name.removeprefix(_THEORY)
+            colour = f"C{names.index(own) % 10}" if own in names else "k"
+            xs, ours = [point.x or 0.0 for point in points], [point.ours for point in points]
+            if own != name:
+                axis.plot(xs, ours, ":", color=colour, linewidth=1.2)
+                continue
+            low = [max(0.0, point.ours - point.low) for point in points]
+            high = [max(0.0, point.high - point.ours) for point in points]
+            axis.errorbar(xs, ours, (low, high), fmt="o-", color=colour, label=name, **_BAR)
+            known = [(x, p.paper) for x, p in zip(xs, points, strict=True) if p.paper is not None]
+            if known:
                 axis.plot(*zip(*known, strict=True), "x--", color=colour, linewidth=0.9, alpha=0.7)
-        axis.plot([], [], "x--", color="#757575", linewidth=0.9, label="the paper's")
+        if any(point.paper is not None for points in series.values() for point in points):
+            axis.plot([], [], "x--", color="#757575", linewidth=0.9, label="the paper's")
+        if len(names) < len(series):
+            axis.plot([], [], ":", color="#757575", linewidth=1.2, label="predicted")
         if all(point.x and point.x > 0 for points in series.values() for point in points):
             axis.set_xscale("log", base=2)
-        axis.legend(fontsize=7)
+        axis.legend(fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 

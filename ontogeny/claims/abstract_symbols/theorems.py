@@ -9,7 +9,7 @@ from ...core import Experiment, Probe
 from ...evidence import Evidence, Measurement, Run
 from ...models.copying import CopyingAttention
 from ...models.one_hot_mlp import OneHotMLP
-from ...probes.kernel import Separation
+from ...probes.separation import Separation
 from ...probes.tangent import Transfer
 from ...tasks.templates import Templates
 from ...theory.template_sets import (
