@@ -3,7 +3,7 @@
 import numpy as np
 from conftest import tiny
 
-from ontogeny import Run
+from ontogeny import Measurement, Run
 from ontogeny.report import figures, tables
 from ontogeny.report.page import outline
 from ontogeny.spell import spell
@@ -107,3 +107,14 @@ def test_an_experiment_is_outlined_by_the_paths_that_vary_takes():
     for line in ("  task: Analogy", "    ratio: 2.0", "  regime.1: ReadoutDescent", "  looks: 5"):
         assert line in text.splitlines()
     assert "    parts: key_query+value" in text and "  probes.success: Success" in text
+
+
+def test_points_of_curves_are_drawn_beside_the_papers_and_theory():
+    measured = Measurement("loss", np.array([0.5, 0.7]))
+    points = [measured.beside(0.4, series="plain", x=n) for n in (8, 64)]
+    told = [measured.beside(None, series="predicted, plain", x=n) for n in (8, 64)]
+    figure = figures.against([*points, *told, measured.above(0)])
+    (axis,) = figure.axes
+    labels = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert set(labels) == {"plain", "the paper's", "predicted"}
+    assert figures.against([measured.above(0)]) is None

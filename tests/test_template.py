@@ -151,7 +151,8 @@ def test_samples_match_the_template_whose_label_they_have(split):
     task = Templates.of(*PROGRAMS, most=64, samples=40)
     patterns = {z.value: pattern(z.tokens) for z in task.parsed}
     strings, labels = drawn(task, split)
-    assert len(strings) == (40 if split == "train" else 100) and set(labels) == {1.0, -1.0}
+    trained = split in ("train", "seen")
+    assert len(strings) == (40 if trained else 100) and set(labels) == {1.0, -1.0}
     for string, label in zip(strings.tolist(), labels, strict=True):
         assert pattern(string) == patterns[label]
         assert string[1] == task.regular.index("=")
@@ -159,7 +160,7 @@ def test_samples_match_the_template_whose_label_they_have(split):
 
 def test_alphabets_of_the_splits_have_no_symbol_in_common():
     task = Templates.of("αβγ: 1", "ααβ: 2", most=64, samples=64)
-    seen = [set(drawn(task, split)[0].ravel()) for split in task.splits]
+    seen = [set(drawn(task, split)[0].ravel()) for split in ("train", "validation", "test")]
     assert seen[0].isdisjoint(seen[1]) and seen[1].isdisjoint(seen[2])
     assert seen[2].isdisjoint(seen[0]) and max(map(max, seen)) < task.vocab
     few = Templates.of("αβγ: 1", "ααβ: 2", most=64, samples=64, alphabet=4)
@@ -177,7 +178,8 @@ def test_a_symbolic_label_is_what_its_wildcard_became():
 
 
 def test_labels_have_noise_in_training_alone_and_templates_their_weights():
-    task = Templates.of("αα: 1", "αβ: -1", most=4000, samples=4000, noise=0.5, weights=(3.0, 1.0))
+    few = {"most": 4000, "samples": 4000.0, "noise": 0.5, "weights": (3.0, 1.0)}
+    task = Templates(templates=("αα: 1", "αβ: -1"), **few)
     strings, labels = drawn(task, "train")
     same = strings[:, 0] == strings[:, 1]
     assert np.mean(same) == pytest.approx(0.75, abs=0.03)

@@ -13,6 +13,7 @@ STYLES = {
     "contradicted": ("✗", "red"),
     "undecided": ("?", "yellow"),
     "untested": ("–", "bright_black"),
+    "noted": ("·", "bright_black"),
 }
 
 

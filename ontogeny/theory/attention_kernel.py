@@ -6,6 +6,7 @@ over scores w of tokens and p of positions, standard normal. Strings are rows of
 kernel depends on them by the pattern of equalities alone, so each pattern is computed once.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -97,12 +98,38 @@ def _estimate(
     tokens = int(patterns.max()) + 1
     means = np.empty((scrambles, len(patterns)))
     for scramble, random in enumerate(np.random.default_rng(seed).spawn(scrambles)):
-        normal = normal_points(points, tokens + length, random)
-        scores, places = normal[:, :tokens], gamma * normal[:, tokens:]
-        for number, pair in enumerate(patterns):
-            means[scramble, number] = _mean(pair, length, scores, places, beta, gamma)
+        normal = beta * normal_points(points, tokens + length, random)
+        normal = np.concatenate([normal, -normal])  # and their mirror images
+        scores = np.exp(normal[:, :tokens] - normal[:, :tokens].max(axis=1, keepdims=True))
+        means[scramble] = _means(patterns, scores, np.exp(gamma * normal[:, tokens:]), gamma)
     error = means.std(axis=0, ddof=1) / scrambles**0.5
     return Estimate(means.mean(axis=0), error)
+
+
+def _means(
+    patterns: Strings,
+    scores: Float[np.ndarray, "point token"],
+    places: Float[np.ndarray, "point half"],
+    gamma: float,
+) -> Float[np.ndarray, " string"]:
+    """The kernel of each pattern over points, from exponentials of scores and of positions.
+
+    First halves are few, one per template: their attention is kept.
+    """
+    length = places.shape[1]
+
+    def attention(half: bytes) -> Float[np.ndarray, "point half"]:
+        grown = scores[:, np.frombuffer(half, patterns.dtype)] * places
+        return np.asarray(grown / grown.sum(axis=1, keepdims=True))
+
+    kept = cache(attention)
+    means = np.empty(len(patterns))
+    for number, pair in enumerate(patterns):
+        x, y = pair[:length], pair[length:]
+        meet = (x[:, None] == y[None, :]) + gamma**2 * np.eye(length)
+        products = kept(x.tobytes()).T @ attention(y.tobytes())
+        means[number] = np.sum(meet * products) / len(scores)
+    return means
 
 
 def normal_points(
@@ -111,25 +138,6 @@ def normal_points(
     """Quasi-random points, scrambled, as normal as random ones and more even."""
     sobol = qmc.Sobol(dimensions, rng=random).random(points)
     return np.asarray(ndtri(np.clip(sobol, 1e-12, 1 - 1e-12)))
-
-
-def _mean(
-    pair: Int[np.ndarray, " both"],
-    length: int,
-    scores: Float[np.ndarray, "point token"],
-    places: Float[np.ndarray, "point length"],
-    beta: float,
-    gamma: float,
-) -> float:
-    """One pattern, averaged over points and their mirror images."""
-    x, y = pair[:length], pair[length:]
-    meet = (x[:, None] == y[None, :]) + gamma**2 * np.eye(length)
-    total = 0.0
-    for sign in (beta, -beta):
-        left = softmax(sign * (scores[:, x] + places))
-        right = softmax(sign * (scores[:, y] + places))
-        total += float(np.mean(np.sum((left @ meet) * right, axis=1)))
-    return total / 2
 
 
 def softmax(logits: Float[np.ndarray, "... length"]) -> Float[np.ndarray, "... length"]:
