@@ -166,10 +166,11 @@ def falls_below(curve: Mapping[Any, Measurement], level: float) -> Measurement:
     found = np.array([_crossing(xs, row, level) for row in rows])
     never = int(np.isnan(found).sum())
     counted = np.where(np.isnan(found), 2 * xs[-1], found)
-    what = next(iter(curve.values())).what.rpartition(": ")[2]
+    run, _, what = curve[min(curve)].what.rpartition(": ")
+    name = run.rpartition(" ")[0]  # what is left if the point's own name goes
     note = (f"{never} of {len(rows)} never do by {xs[-1]:g}: counted as {2 * xs[-1]:g}",)
     trouble = tuple(text for each in curve.values() for text in each.trouble)
-    text = f"where {what} falls below {level:g}"
+    text = f"{name}{': ' if name else ''}where {what} falls below {level:g}"
     return Measurement(text, counted, trouble, note if never else ())
 
 
@@ -235,7 +236,7 @@ class Run:
         """A probe's answer at the look where another, such as the validation loss, is least."""
         look = self.curve(by).argmin(axis=1)
         chosen = self.curve(probe)[np.arange(len(look)), look]
-        return self._measure(f"{probe} where {by} is least", chosen)
+        return self._measure(f"best {probe}", chosen)
 
     def at(self, probe: str, step: int) -> Measurement:
         """A probe's answer at the last look up to a step."""

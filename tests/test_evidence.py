@@ -102,12 +102,12 @@ def test_arrays_are_indexed_before_they_are_weighed():
 
 def test_a_crossing_is_interpolated_between_points_of_a_sweep():
     curve = {
-        8: Measurement("small: loss", np.array([1.0, 1.0])),
-        32: Measurement("large: loss", np.array([0.2, 0.9])),
+        8: Measurement("plain 8: loss", np.array([1.0, 1.0])),
+        32: Measurement("plain 32: loss", np.array([0.2, 0.9])),
     }
     found = falls_below(curve, 0.6)
     np.testing.assert_allclose(found.values, [16.0, 64.0])  # half-way in the logarithm; never
-    assert found.what == "where loss falls below 0.6"
+    assert found.what == "plain: where loss falls below 0.6"
     evidence = found.within_factor(16, 2)
     assert "1 of 2 never do by 32: counted as 64" in evidence.note
     np.testing.assert_allclose(evidence.ours, 32.0)

@@ -65,8 +65,7 @@ def the_matrix_of_templates_predicts_how_many_samples(
             told = Measurement("", np.full(len(loss.values), said))
             yield told.beside(None, series=f"predicted, {name}", x=n)
         known = samples_to_learn(kernel, labels, LEVEL, RIDGE)
-        measured = falls_below(losses, LEVEL)
-        yield _called(measured, name).within_factor(known, 1.5)
+        yield falls_below(losses, LEVEL).within_factor(known, 1.5)
 
 
 GRID = Sizes(laptop=(64, 128, 256, 512, 1024, 2048), paper=(64, 128, 256, 512, 1024, 2048, 8192))
@@ -90,12 +89,6 @@ def tasks_that_theory_finds_harder_take_transformers_longer(
     measured = np.stack([each.values for each in found.values()], axis=1)
     ranks = [_correlation(_ranks(predicted), _ranks(row)) for row in measured]
     yield Measurement("rank correlation of measured and predicted", np.array(ranks)).above(0.6)
-
-
-def _called(measured: Measurement, name: str) -> Measurement:
-    return Measurement(
-        f"{name}: {measured.what}", measured.values, measured.trouble, measured.notes
-    )
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
