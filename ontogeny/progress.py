@@ -30,10 +30,11 @@ class Counted(Progress):
 
     def planned(self, units: Sequence[Unit], workers: int) -> None:
         """Takes note of all that is to be done."""
+        if not self.units:
+            self.started = time.monotonic()
         self.cost += sum(unit.cost for unit in units) or 1.0
         self.units += len(units)
-        self.expected += expected(units, workers)
-        self.started = time.monotonic()
+        self.expected = expected(units, workers)
 
     def looked(self, unit: Unit, look: Look) -> None:
         """A unit came to a look."""
@@ -66,7 +67,8 @@ class Plain(Counted):
     def planned(self, units: Sequence[Unit], workers: int) -> None:
         super().planned(units, workers)
         lanes = sum(len(unit.lanes) for unit in units)
-        self._say(f"running {lanes} runs in {len(units)} units on {workers} workers: {self.left}")
+        about = f"about {duration(self.expected)}"
+        self._say(f"running {lanes} runs in {len(units)} units on {workers} workers: {about}")
 
     def looked(self, unit: Unit, look: Look) -> None:
         super().looked(unit, look)

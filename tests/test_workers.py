@@ -13,6 +13,7 @@ import pytest
 from conftest import tiny
 
 from ontogeny import Invalid, execute
+from ontogeny.perform import Lane
 from ontogeny.workers import Progress
 
 CLAIM = "the_ratio_sets_the_resemblance"
@@ -144,3 +145,17 @@ def test_two_judgements_on_one_store_do_not_harm_each_other(tmp_path, undisturbe
     for file in files:
         same(numbers(file), undisturbed)
     assert not (tmp_path / "store" / "damaged").exists()
+
+
+def test_the_expected_time_is_said_before_work_begins_and_grows_with_it():
+    from dataclasses import replace
+
+    from ontogeny.engine import plan
+    from ontogeny.progress import Counted, expected
+
+    (unit,) = plan([Lane("x", tiny(), 0)], 1)
+    large = replace(unit, cost=1e15)
+    assert 0 < expected([unit], 1) < expected([large], 1)
+    counted = Counted()
+    counted.planned([large], 1)
+    assert counted.left.startswith("about ") and counted.left.endswith(("min", " h"))

@@ -107,6 +107,7 @@ def against(evidence: Sequence[Evidence]) -> Figure | None:
             axis.plot([], [], ":", color="#757575", linewidth=1.2, label="predicted")
         if all(point.x and point.x > 0 for points in series.values() for point in points):
             axis.set_xscale("log", base=2)
+            axis.xaxis.set_major_formatter("{x:g}")
         axis.legend(fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
