@@ -77,11 +77,11 @@ class Claim:
         return {name: experiment for name, experiment in self._flat(scale)[0]}
 
     def weigh(self, scale: Scale, runs: Mapping[str, Run]) -> list[Evidence]:
-        """The evidence that runs yield, one per experiment of `named`."""
+        """The evidence that runs, one per experiment of `named`, yield; what decides comes first."""
         assert self.evidence is not None
         names, shape = self._flat(scale)
         arguments = jax.tree.unflatten(shape, [runs[name] for name, _ in names])
-        return list(self.evidence(**arguments))
+        return sorted(self.evidence(**arguments), key=lambda e: e.outcome == Outcome.NOTED)
 
     def departures_at(self, scale: Scale) -> list[str]:
         """In what our setting differs from the paper's."""
