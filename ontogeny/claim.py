@@ -77,7 +77,7 @@ class Claim:
         return {name: experiment for name, experiment in self._flat(scale)[0]}
 
     def weigh(self, scale: Scale, runs: Mapping[str, Run]) -> list[Evidence]:
-        """The evidence that runs, one per experiment of `named`, yield; what decides comes first."""
+        """The evidence that runs yield, one per experiment of `named`: first what decides."""
         assert self.evidence is not None
         names, shape = self._flat(scale)
         arguments = jax.tree.unflatten(shape, [runs[name] for name, _ in names])
