@@ -1,5 +1,6 @@
 """Template tasks: their sets, the transformer's identities, kernel machines, what N predicts."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -175,8 +176,8 @@ def test_identities_begin_at_zero_and_without_a_factor_stay_there():
     @jax.jit
     @jax.vmap
     def pull(factor):
-        model = Transformer(**SMALL, match=factor, copy=factor)
-        then = now._replace(model=model)
+        both = lambda model: (model.match, model.copy)  # noqa: E731
+        then = now._replace(model=eqx.tree_at(both, now.model, (factor, factor)))
         loss = lambda params: then.with_params(params).loss(now.batch("train"))  # noqa: E731
         return jax.grad(loss)(now.params).attention
 
