@@ -43,17 +43,25 @@ class Paper:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Something that differs between scales: one experiment, one number of seeds, one remark."""
+    """Something that differs between scales: one experiment, one number of seeds, one remark.
+
+    A function is called when its scale is asked for: sweeps need not be built to be listed.
+    """
 
     laptop: Any
     paper: Any
+
+    def at(self, scale: str) -> Any:
+        """What there is at a scale."""
+        sized = getattr(self, scale)
+        return sized() if inspect.isfunction(sized) else sized
 
 
 def at(scale: Scale, thing: Any) -> Any:
     """The thing, with every `Sizes` in it resolved."""
     is_leaf = lambda x: isinstance(x, Sizes | Experiment)  # noqa: E731
     return jax.tree.map(
-        lambda x: getattr(x, scale) if isinstance(x, Sizes) else x, thing, is_leaf=is_leaf
+        lambda x: x.at(scale) if isinstance(x, Sizes) else x, thing, is_leaf=is_leaf
     )
 
 

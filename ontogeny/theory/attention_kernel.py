@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 Strings = Int[np.ndarray, "string length"]
 
@@ -136,6 +135,8 @@ def normal_points(
     points: int, dimensions: int, random: np.random.Generator
 ) -> Float[np.ndarray, "point dimension"]:
     """Quasi-random points, scrambled, as normal as random ones and more even."""
+    from scipy.stats import qmc  # here, since it takes two seconds to import
+
     sobol = qmc.Sobol(dimensions, rng=random).random(points)
     return np.asarray(ndtri(np.clip(sobol, 1e-12, 1 - 1e-12)))
 

@@ -26,6 +26,7 @@ from .setting import (
     at,
     best,
     identities,
+    lazily,
     learnt,
     learnt_in,
     only,
@@ -153,18 +154,11 @@ COPYING = (
 def _copying(copy: bool) -> Sizes:
     """The copying task by embedding dimension, then by samples."""
 
-    def size(scale: str) -> dict[int, dict[int, object]]:
-        return {
-            width: getattr(
-                identities(
-                    COPY, COPIES, match=False, copy=copy, tied=True, width=width, steps=COPY_STEPS
-                ),
-                scale,
-            )
-            for width in getattr(DIMENSIONS, scale)
-        }
+    def by_samples(width: int) -> Sizes:
+        fields = {"tied": True, "width": width, "steps": COPY_STEPS}
+        return identities(COPY, COPIES, match=False, copy=copy, **fields)
 
-    return Sizes(size("laptop"), size("paper"))
+    return lazily(lambda scale: {w: by_samples(w).at(scale) for w in DIMENSIONS.at(scale)})
 
 
 @claim(PAPER, "Figure 5a", seeds=SEEDS, departures=COPYING, by_width=_copying(False))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def trained(
 
         return {n: one(n) for n in numbers}
 
-    return Sizes(size("laptop"), size("paper"))
+    return lazily(size)
 
 
 def identities(
@@ -114,7 +115,13 @@ def at(samples: int) -> Sizes:
 
 def only(sized: Sizes) -> Sizes:
     """The one experiment of a sweep over a single number."""
-    return Sizes(*(next(iter(part.values())) for part in (sized.laptop, sized.paper)))
+    return lazily(lambda scale: next(iter(sized.at(scale).values())))
+
+
+def lazily(size: Callable[[str], Any]) -> Sizes:
+    """What a function makes of each scale, once it is asked for."""
+    made = cache(size)
+    return Sizes(lambda: made("laptop"), lambda: made("paper"))
 
 
 def best(run: Run, probe: str = "test loss") -> Measurement:
