@@ -76,11 +76,11 @@ def test_the_guide_to_abstract_symbols_runs(capsys):
     exec(theory, names)
     for n, run in names["runs"].items():
         said = names["learning_curve"](
-            names["kernel"], names["labels"], names["np"].array([n]), 1e-3
+            names["kernel"], names["labels"], names["np"].array([float(n)]), 1e-3
         )
         assert abs(run.final("test loss").values.mean() - said[0]) < 0.25
     exec(training.replace("steps=400", "steps=20"), names)
-    assert set(names["runs"]) == {(32, 0.0), (32, 16.0), (256, 0.0), (256, 16.0)}
+    assert len(names["runs"]) == 4 and "256 samples, matching" in names["runs"]
 
 
 def test_the_projects_words_are_its_own():

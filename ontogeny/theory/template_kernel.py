@@ -12,7 +12,7 @@ from math import comb, factorial
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
 from .attention_kernel import normal_points, pair_kernel, softmax, transformer_kernel
 from .template import Template, substituted
@@ -145,7 +145,7 @@ def idealised(
 def learning_curve(
     kernel: TemplateKernel,
     labels: Float[np.ndarray, " template"],
-    samples: Float[np.ndarray, " n"],
+    samples: Real[np.ndarray, " n"],
     weight: float,
 ) -> Float[np.ndarray, " n"]:
     """The squared error on unseen symbols that N predicts after so many samples, templates being
