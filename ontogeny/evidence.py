@@ -159,7 +159,7 @@ def falls_below(curve: Mapping[Any, Measurement], level: float) -> Measurement:
     """Where along a sweep a measurement first falls below a level, seed by seed.
 
     Between two points of the sweep the crossing is interpolated, on a logarithmic axis. A seed that
-    never falls is counted as twice the largest, which is the least it could be.
+    never falls is counted as twice the largest, though it may be more, and a note says so.
     """
     xs = np.array(sorted(curve), float)
     rows = np.stack([curve[x].values for x in sorted(curve)], axis=1)

@@ -6,16 +6,12 @@ import numpy as np
 
 from ...claim import Sizes, claim
 from ...evidence import Evidence, Measurement, Run, falls_below
+from ...models.kernel_machine import KernelMachine
+from ...regimes.kernel import seen_by
 from ...theory.template import parse_all
-from ...theory.template_kernel import TemplateKernel, learning_curve, of_templates, samples_to_learn
-from ...theory.template_sets import (
-    ENDS_OR_TAIL,
-    PAIRS_OR_TURNS,
-    PRINT_NUMBER,
-    SAME_DIFFERENT,
-    majority,
-    random_templates,
-)
+from ...theory.template_kernel import TemplateKernel, learning_curve, samples_to_learn
+from ...theory.template_sets import random_templates
+from . import theorems
 from .setting import KERNEL, OURS, PAPER, RIDGE, SEEDS, learnt, regressed_upto, trained
 
 GIVING = (
@@ -23,14 +19,9 @@ GIVING = (
     "If α gives β 5 γ , how many γ does α gain ?: -1",
 )
 TASKS = {
-    "same or different": SAME_DIFFERENT,
-    "αβα or αββ": ENDS_OR_TAIL,
-    "ααββ or αβαβ": PAIRS_OR_TURNS,
-    "majority of 4": majority(4),
+    **theorems.TASKS,
     "three at random": random_templates(3, 4, seed=1),
-    "five at random": random_templates(5, 5),
     "with a regular token": random_templates(2, 3, regular=1, seed=2),
-    "program": PRINT_NUMBER,
     "word problem": GIVING,
 }
 SAMPLES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
@@ -41,7 +32,7 @@ def _theory(name: str) -> tuple[TemplateKernel, np.ndarray]:
     """A task's kernel between templates, and their labels."""
     templates = parse_all(TASKS[name])
     labels = np.array([template.value for template in templates], float)
-    return of_templates(templates, 4.0, 1.0).lifted(1.0, 0.5), labels
+    return seen_by(KernelMachine(), templates), labels
 
 
 @claim(
@@ -87,15 +78,12 @@ def tasks_that_theory_finds_harder_take_transformers_longer(
     for name, told in zip(by_task, predicted, strict=True):
         yield found[name].beside(None, series="measured against predicted", x=float(told))
     measured = np.stack([each.values for each in found.values()], axis=1)
-    ranks = [_correlation(_ranks(predicted), _ranks(row)) for row in measured]
+    ranks = [_rank_correlation(predicted, row) for row in measured]
     yield Measurement("rank correlation of measured and predicted", np.array(ranks)).above(0.6)
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from zero, ties shared."""
-    return np.array([(values < v).sum() + ((values == v).sum() - 1) / 2 for v in values])
+def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Spearman's; zero if either is constant."""
+    from scipy.stats import spearmanr  # here, since it takes two seconds to import
 
-
-def _correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Zero if either is constant."""
-    return float(np.corrcoef(one, other)[0, 1]) if np.ptp(one) and np.ptp(other) else 0.0
+    return float(spearmanr(one, other).statistic) if np.ptp(one) and np.ptp(other) else 0.0

@@ -74,21 +74,21 @@ def trained(
     """A model trained on ever more samples of a task, by their number."""
 
     def size(scale: str) -> dict[int, Experiment]:
-        numbers = getattr(samples, scale)
+        numbers = samples.at(scale)
         sizes = small if scale == "laptop" else {}
 
         def one(n: int) -> Experiment:
             epochs = math.ceil(n / 1024) if scale == "paper" else 1
             stage = AdamW(
-                steps=getattr(steps, scale) * epochs,
+                steps=steps.at(scale) * epochs,
                 rate=rate,
-                batch=getattr(batch, scale),
+                batch=batch.at(scale),
                 parts=parts,
                 until=Until("validation loss", 1e-3, "below"),
             )
             task = Templates.of(*templates, samples=float(n), most=max(numbers))
             made = model(**{**sizes, **fields})
-            return Experiment(task, made, (stage,), dict(probes), looks=getattr(LOOKS, scale))
+            return Experiment(task, made, (stage,), dict(probes), looks=LOOKS.at(scale))
 
         return {n: one(n) for n in numbers}
 
