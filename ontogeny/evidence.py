@@ -4,7 +4,7 @@ Student's interval over seeds decides. Comparisons between settings are paired b
 an equivalence test, a single seed decides nothing, and a number that is not finite decides nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -117,7 +117,7 @@ class Measurement:
 
     def within_factor(self, value: float, factor: float, *, paper: float | None = None) -> Evidence:
         """Is it the value, up to a factor? Means and intervals are of its logarithm."""
-        logs = replace(self, values=np.log(self.values)).near(
+        logs = replace(self, values=_log(self.values)).near(
             float(np.log(value)), within=float(np.log(factor)), paper=paper
         )
         text = f"{self.what} is {value:g} within a factor of {factor:g}"
@@ -172,6 +172,23 @@ def falls_below(curve: Mapping[Any, Measurement], level: float) -> Measurement:
     trouble = tuple(text for each in curve.values() for text in each.trouble)
     text = f"{name}{': ' if name else ''}where {what} falls below {level:g}"
     return Measurement(text, counted, trouble, note if never else ())
+
+
+def exponent(points: Sequence[tuple[float, Measurement]]) -> Measurement:
+    """The power with which a measurement grows along a sweep, fitted seed by seed in logarithms."""
+    xs = np.log(np.array([x for x, _ in points], float))
+    rows = _log(np.stack([each.values for _, each in points], axis=1))
+    away = xs - xs.mean()
+    slopes = rows @ away / (away @ away)
+    trouble = tuple(text for _, each in points for text in each.trouble)
+    notes = tuple(dict.fromkeys(text for _, each in points for text in each.notes))
+    what = points[0][1].what.rpartition(": ")[2]
+    return Measurement(f"exponent of {what}", slopes, trouble, notes)
+
+
+def _log(values: np.ndarray) -> np.ndarray:
+    """The logarithm; not a number where there is none."""
+    return np.log(np.where(values > 0, values, np.nan))
 
 
 def _crossing(xs: np.ndarray, values: np.ndarray, level: float) -> float:
@@ -254,6 +271,14 @@ class Run:
         )
         measured = self._measure(f"first step with {probe} above {level:g}", steps)
         return Measurement(measured.what, measured.values, measured.trouble + never)
+
+    def first_step_below(self, probe: str, level: float) -> Measurement:
+        """The first look at which a probe is below a level; not a number if it never is."""
+        mirrored = replace(self, answers={probe: -self.curve(probe)})
+        found = mirrored.first_step_above(probe, -level)
+        renamed = f"above {-level:g}", f"below {level:g}"
+        trouble = tuple(text.replace(*renamed) for text in found.trouble)
+        return Measurement(found.what.replace(*renamed), found.values, trouble)
 
     def _measure(self, what: str, values: np.ndarray) -> Measurement:
         return Measurement(f"{self.name}: {what}" if self.name else what, values, self.trouble)

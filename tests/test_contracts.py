@@ -16,10 +16,15 @@ from ontogeny import (
     AdamW,
     Analogy,
     Angles,
+    Associations,
     Asymmetry,
+    AttentionStack,
     BlockError,
+    BuiltHead,
+    BuiltHops,
     Conditioning,
     CopyingAttention,
+    Decoder,
     DeepLinear,
     Descent,
     EffectiveRank,
@@ -27,28 +32,50 @@ from ontogeny import (
     EmbeddingMLP,
     EmbeddingReluMLP,
     Error,
+    EvenAttention,
     FactorisedAttention,
+    Facts,
+    Hallucination,
+    HopAttention,
+    Hops,
+    HopsByLayer,
     IdealGap,
     Imbalance,
+    InductionPair,
+    InductionScore,
     KernelMachine,
     KernelRidge,
     Labelled,
+    LayeredMemory,
+    LemmaError,
+    LinearMemory,
     LogitTemplates,
     Loss,
     Margin,
     MarginDescent,
+    MemoryRecall,
     MergedAttention,
     MimeticTransformer,
     MinimalNorm,
+    Momentum,
+    NoiseChance,
+    NoiseMargin,
     NormGap,
     ObjectSuccess,
     OneHotMLP,
+    OneHotPair,
     OneLayer,
     OutOfContext,
     PairResemblance,
     PermutationGap,
+    PopulationStep,
     PredictedTemplates,
+    PreviousToken,
     ReadoutDescent,
+    RecallAttention,
+    RelationEntropy,
+    RelationLoss,
+    RelationMass,
     RelativeMargin,
     ReluLayer,
     Resemblance,
@@ -57,6 +84,7 @@ from ontogeny import (
     ScaledGPT2,
     Separation,
     SingularValues,
+    SoftRank,
     Success,
     SymmetricOptimum,
     SymmetricPart,
@@ -65,6 +93,8 @@ from ontogeny import (
     TokenSum,
     Transfer,
     Transformer,
+    Triggers,
+    TruncatedSuccess,
     TwoHop,
     WholeSuccess,
 )
@@ -91,6 +121,13 @@ TASKS = [
     Templates.of("αβα: +1", "αββ: -1", most=8, samples=6),
     Templates.of("αxβ: β", "αyβ: α", most=8, samples=6),
     Labelled(labels=3, shared=3),
+    Associations(most=6, items=5),
+    Associations(most=6, items=5, classes=3),
+    Facts(most=4, subjects=3, relations=4, choices=3, length=5, rows=20, held=10),
+    Triggers(source="zipf 9", length=24, triggers=2, noise=0.3, rows=16, held=16),
+    Triggers(source="uniform 9", length=24, triggers=2, fixed=False, read="everywhere", rows=16),
+    Hops(values=3, hops=4, rows=5),
+    Hops(values=3, hops=2, cyclic=False, rows=5),
 ]
 MODELS = [
     OneLayer(width=20, scale=0.5),
@@ -108,6 +145,16 @@ MODELS = [
     OneHotMLP(width=8, incidence=1.0),
     Elman(width=8),
     LSTM(width=8),
+    Decoder(width=8, heads=2),
+    Decoder(width=8, heads=2, positions="rotary", parallel=True),
+    Decoder(width=8, heads=2, positions="none", readout="each"),
+    InductionPair(width=8, first="relu", last="relu"),
+    InductionPair(width=8, last="linear"),
+    OneHotPair(width=60, last="linear"),
+    LinearMemory(width=8),
+    LayeredMemory(width=8, hidden=6),
+    RecallAttention(width=8, heads=2, part=4, hidden=6),
+    EvenAttention(scale=0.5),
 ]
 STAGES = [
     Descent(steps=3, rate=0.0, decay=0.5),
@@ -118,6 +165,10 @@ STAGES = [
     MinimalNorm(),  # solvers take no step of their own: what they put in place is tested elsewhere
     SymmetricOptimum(),
     KernelRidge(),
+    Momentum(steps=3, rate=0.0, decay=0.5),
+    PopulationStep(steps=3, rate=0.0),
+    BuiltHead(),
+    BuiltHops(),
 ]
 PROBES = [
     Loss("train"),
@@ -164,6 +215,10 @@ def test_every_component_is_under_contract(kind, examples):
             IdealGap,
             Separation,
         ),
+        AttentionStack,
+        *(LemmaError, MemoryRecall, PreviousToken, InductionScore, NoiseMargin, NoiseChance),
+        *(RelationMass, RelationLoss, RelationEntropy, Hallucination),
+        *(HopsByLayer, HopAttention, SoftRank, TruncatedSuccess),
     }
     assert every(kind) - elsewhere == {type(example) for example in examples}
 
@@ -214,7 +269,9 @@ def test_models_are_causal_and_read_where_they_are_asked(thing):
     assert jnp.allclose(first.outputs[0], trace.outputs[0], atol=1e-5)
     assert jnp.allclose(thing(params, long, at).outputs, first.outputs, atol=1e-5)
     assert jnp.allclose(thing(params, long, both[1:]).outputs[0], trace.outputs[1], atol=1e-5)
-    if not isinstance(thing, FactorisedAttention | MergedAttention):  # theirs is not a softmax
+    if not isinstance(
+        thing, FactorisedAttention | MergedAttention | EvenAttention
+    ):  # theirs is not a softmax
         for weights in trace.attention:
             assert jnp.allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
 

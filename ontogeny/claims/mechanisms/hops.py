@@ -1,0 +1,172 @@
+"""k hops in context: few layers suffice, and only easy examples teach them."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import pairwise
+
+from ...claim import Sizes, claim
+from ...core import Experiment, Probe, Stage, Until
+from ...evidence import Evidence, Run, exponent
+from ...models.attention_stack import AttentionStack
+from ...models.decoder import Decoder
+from ...probes.behaviour import Loss, Success
+from ...probes.hops import HopAttention, HopsByLayer
+from ...regimes.descent import AdamW
+from ...regimes.hops import BuiltHops
+from ...tasks.hops import Hops, split_of
+from .setting import PAPER, lazily
+
+VALUES = 4
+LOOKS = 40
+STEPS = Sizes(laptop=1600, paper=20000)
+ROWS = Sizes(laptop=64, paper=256)
+SIZED = (
+    Sizes(
+        laptop="4 values, width 128, 2 heads, batches of 64, up to 1,600 steps of Adam at 1e-3",
+        paper="4 values, width 128, 2 heads, batches of 256, up to 20,000 steps of Adam at 1e-3",
+    ),
+    "the paper's sizes did not survive; one hop is read after the first layer, two after the next "
+    "and so on, as the theorem trains them",
+)
+
+
+def successes(task: Hops) -> dict[str, Probe]:
+    """How often each number of hops is answered right."""
+    return {split_of(hops): Success(split_of(hops)) for hops in task.asked}
+
+
+def hopping(scale: str, hops: int, teaching: str, deeper: int = 0) -> Experiment:
+    """A transformer of log₂ k + 1 layers taught k hops: hard alone, mixed, or from easy to hard."""
+    task = Hops(values=VALUES, hops=hops, rows=ROWS.at(scale))
+    layers = len(task.asked) + deeper
+    readout = "last" if deeper else "each"
+    model = Decoder(width=128, depth=layers, heads=2, widening=2, causal=False, readout=readout)
+    steps, rate = STEPS.at(scale), 1e-3
+    done = Until(split_of(hops), 0.99, "above")
+    regime: tuple[Stage, ...] = (AdamW(steps=steps, rate=rate, split=teaching, until=done),)
+    if teaching == "curriculum":
+        share = steps // len(task.asked) // LOOKS * LOOKS
+        regime = tuple(
+            AdamW(
+                steps=share,
+                rate=rate,
+                split=split_of(each),
+                until=Until(split_of(each), 0.99, "above"),
+            )
+            for each in task.asked
+        )
+    loss = "mixture" if teaching == "curriculum" else teaching
+    probes = {"train loss": Loss(loss), **successes(task)}
+    return Experiment(task, model, regime, probes, looks=LOOKS)
+
+
+def _at_work(scale: str, hops: int) -> Experiment:
+    """The same taught by a mixture, looked into."""
+    base = hopping(scale, hops, "mixture")
+    probes = {**base.probes, "hops by layer": HopsByLayer(), "attention": HopAttention()}
+    return Experiment(base.task, base.model, base.regime, probes, base.looks)
+
+
+# ------------------------------------------------------------------------------ few layers suffice
+
+
+def _built(hops: int) -> Experiment:
+    task = Hops(values=VALUES, hops=hops, rows=128)
+    layers = len(task.asked)
+    model = AttentionStack(width=task.length + task.vocab + VALUES * layers, depth=layers)
+    return Experiment(task, model, (BuiltHops(),), {**successes(task), "attention": HopAttention()})
+
+
+@claim(
+    PAPER,
+    "Slides: log k layers; arXiv 2505.23683",
+    departures=("4 values; width k N + N (2 log₂ k + 2)",),
+    by_hops={hops: _built(hops) for hops in (2, 4, 8, 16)},
+)
+def logarithmically_many_layers_suffice(by_hops: Mapping[int, Run]) -> Iterator[Evidence]:
+    """Layers of attention alone, log₂ k + 1 of them and of a width in proportion to N k, can be
+    written down that make k hops without a mistake: each layer doubles the hops."""
+    for hops, run in by_hops.items():
+        yield run.final(split_of(hops)).above(0.9999, paper=1.0)
+
+
+# ------------------------------------------------------------------------------ easy to hard
+
+
+@claim(
+    PAPER,
+    "Slides: failure of gradient descent, easy-to-hard data; arXiv 2505.23683",
+    departures=SIZED,
+    hard=lazily(partial(hopping, hops=4, teaching="hardest")),
+    mixture=lazily(partial(hopping, hops=4, teaching="mixture")),
+    curriculum=lazily(partial(hopping, hops=4, teaching="curriculum")),
+)
+def only_easy_examples_teach_hard_ones(
+    hard: Run, mixture: Run, curriculum: Run
+) -> Iterator[Evidence]:
+    """Shown only questions of four hops, a transformer learns nothing; shown one, two and four hops
+    together, or one after the other, it learns them all."""
+    hops = split_of(4)
+    yield hard.peak(hops).below(0.35, paper=0.25)
+    yield mixture.peak(hops).above(0.95, paper=1.0)
+    yield curriculum.peak(hops).above(0.95, paper=1.0)
+
+
+@claim(
+    PAPER,
+    "Slides: hops are learnt incrementally, layer by layer; arXiv 2505.23683",
+    departures=SIZED,
+    mixture=lazily(partial(_at_work, hops=8)),
+)
+def hops_are_learnt_in_order_and_layer_by_layer(mixture: Run) -> Iterator[Evidence]:
+    """Taught a mixture, a transformer learns one hop, then two, then four, then eight; each is
+    first found in a layer of its own, which looks where half as many hops lead."""
+    passed = [mixture.first_step_above(split_of(hops), 0.9) for hops in (1, 2, 4, 8)]
+    for earlier, later in pairwise(passed):
+        yield later.exceeds(earlier)
+    found = mixture.final("hops by layer")
+    looks = mixture.final("attention")
+    for number in range(4):
+        yield found[number + 1, number].above(0.9)
+        yield found[number, number].below(0.5)
+        if number:
+            yield looks[number, number].above(0.5)
+
+
+@claim(
+    PAPER,
+    "arXiv 2505.23683, without a reading after each layer (ours)",
+    departures=(SIZED[0], "one layer more than log₂ k + 1, all answers read after the last"),
+    mixture=lazily(partial(hopping, hops=4, teaching="mixture", deeper=1)),
+    hard=lazily(partial(hopping, hops=4, teaching="hardest", deeper=1)),
+)
+def mixtures_teach_hops_that_are_read_at_the_end(mixture: Run, hard: Run) -> Iterator[Evidence]:
+    """Where every answer is read after the last layer, and there is one layer to spare, a mixture
+    teaches four hops all the same, and hard examples alone do not."""
+    yield mixture.peak(split_of(4)).above(0.95)
+    yield hard.peak(split_of(4)).below(0.35)
+
+
+COSTS = Sizes(laptop=(2, 4, 8), paper=(2, 4, 8, 16))
+
+
+@claim(
+    PAPER,
+    "Slides: exp(k) against O(k) samples; arXiv 2505.23683, theorems",
+    departures=SIZED,
+    hard=lazily(lambda scale: {k: hopping(scale, k, "hardest") for k in COSTS.at(scale)[:2]}),
+    mixture=lazily(lambda scale: {k: hopping(scale, k, "mixture") for k in COSTS.at(scale)}),
+)
+def a_mixture_costs_in_proportion_to_hops(
+    hard: Mapping[int, Run], mixture: Mapping[int, Run]
+) -> Iterator[Evidence]:
+    """Taught a mixture, the steps until k hops are learnt grow about in proportion to k; hard
+    examples alone teach two hops, and not four in the time that a mixture has for eight."""
+    costs = []
+    for hops, run in mixture.items():
+        cost = run.first_step_above(split_of(hops), 0.9)
+        yield cost.beside(None, series="mixture", x=hops)
+        costs.append((float(hops), cost))
+    yield exponent(costs).below(1.5, paper=1.0)
+    yield hard[2].peak(split_of(2)).above(0.9)
+    yield hard[4].peak(split_of(4)).below(0.35)

@@ -1,0 +1,254 @@
+"""Induction heads: three memories, their order, and how few gradient steps build them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...claim import Sizes, claim
+from ...core import Experiment, Probe, Stage
+from ...evidence import Evidence, Run
+from ...models.decoder import Decoder
+from ...models.induction import MEMORIES, InductionPair, OneHotPair
+from ...probes.behaviour import Loss, Success
+from ...probes.induction import InductionScore, MemoryRecall, PreviousToken
+from ...regimes.descent import AdamW
+from ...regimes.induction import BuiltHead
+from ...regimes.momentum import Momentum
+from ...regimes.population import PopulationStep
+from ...tasks.triggers import Triggers
+from .setting import PAPER, SEEDS, lazily
+
+RECALLS: dict[str, Probe] = {
+    "copying": MemoryRecall("copying"),
+    "matching": MemoryRecall("matching"),
+    "previous": MemoryRecall("previous"),
+}
+SEEN: dict[str, Probe] = {
+    "train loss": Loss("train"),
+    "success": Success("test"),
+    "previous token": PreviousToken(),
+    "induction": InductionScore(),
+}
+
+# ------------------------------------------------------------------------------ full transformers
+
+FULL = Sizes(laptop={"length": 128, "rows": 32}, paper={"length": 256, "rows": 64})
+FULL_STEPS = Sizes(laptop=600, paper=2000)
+FULL_WIDTH = Sizes(laptop=64, paper=128)
+FULL_RATE = Sizes(laptop=3e-3, paper=1e-2)
+
+
+def full(scale: str, depth: int) -> Experiment:
+    """A transformer with everything in it, trained on all positions."""
+    task = Triggers(**FULL.at(scale), read="everywhere", reads=64)
+    model = Decoder(width=FULL_WIDTH.at(scale), depth=depth, parallel=True)
+    stage = AdamW(steps=FULL_STEPS.at(scale), rate=FULL_RATE.at(scale), decay=0.01, memory2=0.95)
+    probes = SEEN if depth > 1 else {name: SEEN[name] for name in ("train loss", "success")}
+    return Experiment(task, model, (stage,), probes, looks=20)
+
+
+@claim(
+    PAPER,
+    "Slides: one-layer and two-layer transformers",
+    departures=(
+        Sizes(
+            laptop="width 64, 128 characters, batches of 32, 600 steps at 3e-3 (the paper's: 128, "
+            "256, 64, rate 1e-2)",
+            paper="2,000 steps: how long the paper trained is not known",
+        ),
+    ),
+    one=lazily(lambda scale: full(scale, 1)),
+    two=lazily(lambda scale: full(scale, 2)),
+)
+def two_layers_predict_from_context_and_one_does_not(one: Run, two: Run) -> Iterator[Evidence]:
+    """What a trigger is followed by in this sequence, a transformer of two layers predicts nearly
+    always from the second time on; one of a single layer about every other time."""
+    yield one.peak("success").near(0.55, within=0.15, paper=0.55)
+    yield two.final("success").above(0.95, paper=0.99)
+    yield two.final("induction").above(0.9)
+
+
+# ------------------------------------------------------------------------------ three memories
+
+PAIR = Sizes(laptop={"length": 64, "rows": 64, "reads": 32}, paper={"rows": 512})
+PAIR_WIDTH = Sizes(laptop=128, paper=256)
+PAIR_RATE = Sizes(laptop=0.1, paper=0.03)
+PAIR_STEPS = Sizes(laptop=400, paper=1000)
+SIMPLIFIED = (
+    Sizes(
+        laptop="width 128, 64 characters, batches of 64, rate 0.1, 400 steps (the paper's: 256, "
+        "256, 512, 0.03, 1,000)",
+        paper="",
+    ),
+    Sizes(laptop="at most 32 of a sequence's predictable positions are read, drawn", paper=""),
+)
+
+
+def pair(scale: str, *stages: tuple[int, tuple[str, ...]], **task: Any) -> Experiment:
+    """The simplified transformer: a stage trains some parts for some percent of the steps."""
+    steps, rate = PAIR_STEPS.at(scale), PAIR_RATE.at(scale)
+    plan = stages or ((100, MEMORIES),)
+    regime: tuple[Stage, ...] = tuple(
+        Momentum(steps=steps * percent // 100, rate=rate, decay=1e-4, parts=parts)
+        for percent, parts in plan
+    )
+    model = InductionPair(width=PAIR_WIDTH.at(scale))
+    looks = 40 if len(plan) == 1 else 20
+    return Experiment(
+        Triggers(**{**PAIR.at(scale), **task}), model, regime, {**SEEN, **RECALLS}, looks=looks
+    )
+
+
+JOINT = lazily(pair)
+
+
+@claim(
+    PAPER,
+    "Slides: empirically probing the dynamics",
+    seeds=SEEDS,
+    departures=SIMPLIFIED,
+    joint=JOINT,
+)
+def three_memories_make_an_induction_head(joint: Run) -> Iterator[Evidence]:
+    """Training nothing but W_K¹, W_K² and W_O² of a transformer with random embeddings makes an
+    induction head, and each of the three is found to be the memory that theory expects."""
+    yield joint.final("success").above(0.95, paper=0.99)
+    yield joint.final("copying").above(0.95, paper=1.0)
+    yield joint.final("matching").above(0.95, paper=1.0)
+    yield joint.final("previous").above(0.5)
+    yield joint.final("induction").above(0.95)
+
+
+@claim(
+    PAPER,
+    "Slides: natural learning order",
+    seeds=SEEDS,
+    departures=SIMPLIFIED,
+    joint=JOINT,
+)
+def outputs_are_learnt_first_and_the_previous_token_last(joint: Run) -> Iterator[Evidence]:
+    """Trained together, the memories are learnt from the top: first W_O² recalls half of what it
+    will hold, then W_K², and W_K¹ last."""
+    copying, matching, previous = (
+        joint.first_step_above(name, 0.5) for name in ("copying", "matching", "previous")
+    )
+    yield matching.exceeds(copying)
+    yield previous.exceeds(matching)
+    yield previous.exceeds(copying)
+
+
+def _alone(name: str) -> Sizes:
+    return lazily(lambda scale: pair(scale, (100, (name,))))
+
+
+@claim(
+    PAPER,
+    "Slides: natural learning order, one part at a time (ours)",
+    departures=SIMPLIFIED,
+    alone={name: _alone(name) for name in MEMORIES},
+)
+def keys_wait_for_outputs(alone: Mapping[str, Run]) -> Iterator[Evidence]:
+    """Trained alone, the outputs W_O² come to copy, but neither W_K² nor W_K¹ becomes its memory:
+    without outputs that copy there is nothing to be gained by looking."""
+    yield alone["out2"].final("copying").above(0.5)
+    yield alone["key2"].final("matching").below(0.7)
+    yield alone["key1"].final("previous").below(0.3)
+
+
+@claim(
+    PAPER,
+    "Slides: joint learning is faster",
+    seeds=SEEDS,
+    departures=(
+        *SIMPLIFIED,
+        "in turn: W_O² alone for 80 steps, with W_K² for 80 (at paper scale 200), then all",
+    ),
+    joint=JOINT,
+    in_turn=lazily(
+        lambda scale: pair(scale, (20, ("out2",)), (20, ("out2", "key2")), (160, MEMORIES))
+    ),
+)
+def memories_are_learnt_faster_together(joint: Run, in_turn: Run) -> Iterator[Evidence]:
+    """Training all three memories from the start takes fewer steps to an induction head than
+    setting them free one after the other, in the order in which they would be learnt."""
+    together = joint.first_step_above("success", 0.9)
+    yield in_turn.final("success").above(0.9)
+    yield in_turn.first_step_above("success", 0.9).exceeds(together)
+
+
+@claim(
+    PAPER,
+    "Slides: fixed triggers; arXiv 2306.00802, random triggers",
+    departures=SIMPLIFIED,
+    drawn=lazily(lambda scale: pair(scale, (200, MEMORIES), fixed=False)),
+)
+def triggers_of_each_sequence_are_matched_too(drawn: Run) -> Iterator[Evidence]:
+    """Where each sequence draws its own triggers, so that any token may be one, the same memories
+    are learnt, and W_K² matches tokens that were triggers at some time."""
+    yield drawn.final("success").above(0.8)
+    yield drawn.final("matching").above(0.8)
+
+
+# ------------------------------------------------------------------------------ by hand
+
+LOOKED: dict[str, Probe] = {**SEEN, **RECALLS}
+
+
+def built(model: InductionPair, task: Triggers) -> Experiment:
+    """The head written down, and looked at."""
+    return Experiment(task, model, (BuiltHead(),), LOOKED)
+
+
+HELD = Triggers(source="uniform 30", length=32, triggers=3, again=False, held=512)
+ORTHONORMAL = OneHotPair(width=3 * 30 + 2 * 32)
+
+
+@claim(
+    PAPER,
+    "Slides: induction head with associative memories",
+    departures=("30 tokens, 3 triggers, 32 positions; random embeddings of width 512",),
+    orthonormal=built(ORTHONORMAL, HELD),
+    random=built(InductionPair(width=512), HELD),
+)
+def an_induction_head_can_be_written_down(orthonormal: Run, random: Run) -> Iterator[Evidence]:
+    """Three sums of outer products of embeddings make an induction head that every probe finds
+    perfect, exactly if embeddings are orthonormal and nearly so if they are random."""
+    for probe in ("copying", "matching", "previous", "previous token", "induction", "success"):
+        yield orthonormal.final(probe).above(0.999, paper=1.0)
+        yield random.final(probe).above(0.95, paper=1.0)
+
+
+STEPPED = Triggers(
+    source="uniform 20", length=32, triggers=2, again=False, rows=4096, reads=1, held=512
+)
+BATCHES = Sizes(laptop=48, paper=192)
+
+
+def _three_steps(scale: str) -> Experiment:
+    batches = BATCHES.at(scale)
+    rates = {"out2": 1e3, "key2": 2e4, "key1": 1e6}
+    regime = tuple(
+        PopulationStep(steps=batches, rate=rate, parts=(name,)) for name, rate in rates.items()
+    )
+    return Experiment(STEPPED, OneHotPair(width=3 * 20 + 2 * 32), regime, LOOKED, looks=1)
+
+
+@claim(
+    PAPER,
+    "Slides: theorem (three gradient steps)",
+    departures=(
+        "20 tokens, 2 triggers that never follow each other, 32 positions",
+        Sizes(laptop="the population is 196,608 sequences, new ones at each step", paper=""),
+        "rates 10³, 2·10⁴ and 10⁶: the theorem's are not known",
+    ),
+    stepped=lazily(_three_steps),
+)
+def three_gradient_steps_build_an_induction_head(stepped: Run) -> Iterator[Evidence]:
+    """From nothing, one step of descent on the population loss in W_O², then one in W_K², then one
+    in W_K¹ leave the three memories of an induction head, and it predicts."""
+    able = replace(stepped.final("copying"), values=stepped.final("copying").values * 20 / 18)
+    yield replace(able, what="final copying, of tokens that can be outputs").above(0.99, paper=1.0)
+    yield stepped.final("matching").above(0.99, paper=1.0)
+    yield stepped.final("previous").above(0.85, paper=1.0)
+    yield stepped.final("success").above(0.8)
+    yield stepped.initial("success").below(0.2)

@@ -1,0 +1,151 @@
+"""Noise: what feed-forward layers learn at once, attention learns late, and truncation uncovers."""
+
+from collections.abc import Iterator, Mapping
+
+from ...claim import Sizes, claim, untested
+from ...core import Experiment, Probe
+from ...evidence import Evidence, Run, exponent
+from ...models.induction import InductionPair, OneHotPair
+from ...probes.behaviour import Loss, Success
+from ...probes.induction import InductionScore, MemoryRecall, NoiseChance, NoiseMargin
+from ...probes.weights import SoftRank, TruncatedSuccess
+from ...regimes.descent import Descent
+from ...regimes.momentum import Momentum
+from ...tasks.triggers import Triggers
+from .setting import PAPER, lazily
+
+LAYERS = ("key1", "value1", "out1", "key2", "value2", "out2", "forward1", "forward2")
+LAST = "forward2.widen"
+
+NOISY: dict[str, Probe] = {
+    "train loss": Loss("train"),
+    "success": Success("test"),
+    "chance of noise": NoiseChance(),
+    "margin of noise": NoiseMargin(),
+    "induction": InductionScore(),
+    "copying": MemoryRecall("copying"),
+    "success without the last layer": TruncatedSuccess(LAST, keep=0.0),
+    "success with a tenth of it": TruncatedSuccess(LAST, keep=0.1),
+    "success with a fifth of it": TruncatedSuccess(LAST, keep=0.2),
+    "success without attention's outputs": TruncatedSuccess("out2", keep=0.0),
+    "soft rank of the last layer": SoftRank(LAST),
+}
+SIZE = Sizes(laptop={"length": 64, "rows": 64, "reads": 16}, paper={"rows": 512, "length": 256})
+STEPS = Sizes(laptop=600, paper=5000)
+WIDTH = Sizes(laptop=64, paper=256)
+SMALLER = Sizes(
+    laptop="width 64, 64 characters, batches of 64, 600 steps (the paper's: 256, 256, 512, 5,000)",
+    paper="",
+)
+
+
+def _noisy(scale: str, noise: float = 0.5) -> Experiment:
+    task = Triggers(triggers=1, noise=noise, **SIZE.at(scale))
+    model = InductionPair(width=WIDTH.at(scale), first="relu", last="relu")
+    stage = Momentum(steps=STEPS.at(scale), rate=0.03, decay=1e-4, parts=LAYERS)
+    return Experiment(task, model, (stage,), NOISY, looks=20)
+
+
+@claim(
+    PAPER,
+    "Slides: distributional associations are learnt faster; arXiv 2406.03068",
+    departures=(SMALLER,),
+    noisy=lazily(_noisy),
+)
+def the_common_token_is_learnt_first_and_in_the_feed_forward_layer(
+    noisy: Run,
+) -> Iterator[Evidence]:
+    """Where half the time a common token follows the trigger, that token is learnt first, and by
+    the last feed-forward layer alone; attention to what the context says comes later."""
+    common = noisy.first_step_above("chance of noise", 0.4)
+    yield noisy.first_step_above("margin of noise", 1.0).below(150)
+    yield noisy.first_step_above("induction", 0.9).exceeds(common)
+    yield noisy.first_step_above("copying", 0.5).exceeds(common)
+    yield noisy.final("chance of noise").near(0.5, within=0.15, paper=0.5)
+    yield noisy.final("margin of noise").above(0.5)
+
+
+@claim(
+    PAPER,
+    "Slides: ablating late MLPs; arXiv 2406.03068 (LASER)",
+    departures=(SMALLER,),
+    noisy=lazily(_noisy),
+)
+def truncation_turns_the_common_token_into_the_right_one(noisy: Run) -> Iterator[Evidence]:
+    """Trained with noise, the model answers clean sequences about every other time with the common
+    token; with the last feed-forward layer taken out it answers from the context."""
+    whole, cut = noisy.final("success"), noisy.final("success without the last layer")
+    yield cut.above(0.95, paper=1.0)
+    yield cut.exceeds(whole, by=0.2)
+    yield whole.below(0.8, paper=0.5)
+    yield noisy.final("success without attention's outputs").below(0.2)
+    for keep, name in ((0.0, "without the last layer"), (0.1, "with a tenth of it")):
+        yield noisy.final(f"success {name}").beside(None, series="success by what is kept", x=keep)
+    fifth = noisy.final("success with a fifth of it")
+    yield fifth.beside(None, series="success by what is kept", x=0.2)
+    yield whole.beside(None, series="success by what is kept", x=1.0)
+
+
+VOCABULARIES = Sizes(laptop=(16, 32, 64, 128), paper=(16, 32, 64, 128, 256))
+PLACES = 24
+
+
+def _sampled(vocab: int) -> Experiment:
+    """One sequence a step, a small rate and no weights at first: gradients are summed."""
+    task = Triggers(
+        source=f"uniform {vocab}",
+        length=PLACES,
+        triggers=1,
+        again=False,
+        noise=0.5,
+        rows=1,
+        reads=1,
+        held=64,
+    )
+    model = OneHotPair(width=3 * vocab + 2 * PLACES, last="linear")
+    stage = Descent(steps=48 * vocab, rate=0.01, parts=("out2", "forward2"))
+    probes: dict[str, Probe] = {
+        "train loss": Loss("test"),
+        "margin of noise": NoiseMargin(),
+        "copying": MemoryRecall("copying"),
+    }
+    return Experiment(task, model, (stage,), probes, looks=16 * vocab)
+
+
+@claim(
+    PAPER,
+    "Slides: theorem (O(1) against O(N) samples); arXiv 2406.03068",
+    seeds=5,
+    departures=(
+        "one trigger, 24 positions, one-hot embeddings, uniform bigrams",
+        "one sequence a step at a rate of 0.01; the paper: one step on all sequences",
+    ),
+    by_vocabulary=lazily(lambda scale: {n: _sampled(n) for n in VOCABULARIES.at(scale)}),
+)
+def feed_forward_takes_few_samples_and_attention_as_many_as_tokens(
+    by_vocabulary: Mapping[int, Run],
+) -> Iterator[Evidence]:
+    """The feed-forward layer puts the common token first after a handful of samples, however many
+    tokens there are; the outputs of attention copy half the tokens after samples in proportion."""
+    forward, attention = [], []
+    for vocab, run in by_vocabulary.items():
+        common = run.first_step_above("margin of noise", 0.005)
+        copied = run.first_step_above("copying", 0.5)
+        yield common.beside(None, series="feed-forward", x=vocab)
+        yield copied.beside(None, series="attention", x=vocab)
+        forward.append((float(vocab), common))
+        attention.append((float(vocab), copied))
+    yield exponent(attention).near(1.0, within=0.3, paper=1.0)
+    yield exponent(forward).near(0.0, within=0.3, paper=0.0)
+    for _, samples in forward:
+        yield samples.below(20)
+
+
+untested(
+    PAPER,
+    "Slides: Pythia-1B, 'Madrid is located in'",
+    "truncation_turns_the_into_spain_in_pythia",
+    "After 'Madrid is located in' Pythia-1B says 'the'; with late feed-forward layers truncated it "
+    "says 'Spain'.",
+    "it needs a pretrained language model",
+)

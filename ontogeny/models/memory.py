@@ -1,0 +1,78 @@
+"""Weights as associative memories, u_yᵀ W e_z, between random embeddings that stay as they are."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Float, Int, Key
+
+from ..core import Model, Task, Trace
+from ..fields import count, number
+from .initial import gaussians, linears
+from .layers import Linear
+
+
+class Matrix(NamedTuple):
+    """Embeddings of tokens and of answers, and the matrix between them."""
+
+    embed: Float[Array, "vocab width"]
+    unembed: Float[Array, "answer width"]
+    weights: Float[Array, "width width"]
+
+
+class Layers(NamedTuple):
+    """Embeddings of tokens and of answers, and the two layers between them."""
+
+    embed: Float[Array, "vocab width"]
+    unembed: Float[Array, "answer width"]
+    widen: Linear
+    narrow: Float[Array, "hidden width"]
+
+
+class LinearMemory(Model):
+    """F(z)_y = u_yᵀ W e_z, with W nothing at first: only `weights` are to be trained."""
+
+    width: int = count(32)
+
+    def init(self, task: Task, key: Key[Array, ""]) -> Matrix:
+        embed, unembed = directions(key, task, self.width)
+        return Matrix(embed, unembed, jnp.zeros((self.width, self.width)))
+
+    def __call__(
+        self, params: Matrix, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        features = params.embed[inputs[at]]
+        said = features @ params.weights.T
+        return Trace(said @ params.unembed.T, jnp.stack([features, said]))
+
+
+class LayeredMemory(Model):
+    """F(z)_y = u_yᵀ V σ(W e_z + b): `widen` and `narrow` are to be trained."""
+
+    width: int = count(16)
+    hidden: int = count(64)
+    scale: float = number(1.0, above=0)  # times initial weights
+
+    def init(self, task: Task, key: Key[Array, ""]) -> Layers:
+        fixed, drawn = jr.split(key)
+        embed, unembed = directions(fixed, task, self.width)
+        widen, narrow = linears(drawn, (self.width, self.hidden), (self.hidden, self.width))
+        first = Linear(self.scale * widen.weight, self.scale * widen.bias)
+        return Layers(embed, unembed, first, self.scale * narrow.weight)
+
+    def __call__(
+        self, params: Layers, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        features = params.embed[inputs[at]]
+        said = jax.nn.relu(params.widen(features)) @ params.narrow
+        return Trace(said @ params.unembed.T, jnp.stack([features, said]))
+
+
+def directions(
+    key: Key[Array, ""], task: Task, width: int
+) -> tuple[Float[Array, "vocab width"], Float[Array, "answer width"]]:
+    """Embeddings of tokens and answers: uniform on the sphere, so nearly orthonormal."""
+    drawn = gaussians(key, (task.vocab, width), (task.answers, width))
+    embed, unembed = (rows / jnp.linalg.norm(rows, axis=1, keepdims=True) for rows in drawn)
+    return embed, unembed

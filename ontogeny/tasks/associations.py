@@ -1,0 +1,66 @@
+"""Associations: each of N tokens has an answer, and the question is how many can be stored."""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from ..core import Batch, Task
+from ..fields import Invalid, count, number
+
+
+class Associations(Task):
+    """`z → f(z)` for the first `items` of `most` tokens.
+
+    Each has an answer of its own, or, given `classes`, one of so many, drawn. `items` is a number
+    one may sweep: tokens beyond it neither count nor can be answers.
+    """
+
+    splits: ClassVar[tuple[str, ...]] = ("train",)
+    length: ClassVar[int] = 1
+    most: int = count(256)
+    items: float = number(256.0, least=1)  # N
+    classes: int = count(0, least=0)
+
+    def __check_init__(self) -> None:
+        super().__check_init__()
+        if self.items > self.most:
+            raise Invalid(f"Associations.items={self.items:g} is above most={self.most}")
+
+    @property
+    def vocab(self) -> int:
+        return max(self.most, self.classes)
+
+    @property
+    def answers(self) -> int:
+        return self.classes or self.most
+
+    def world(self, key: Key[Array, ""]) -> Int[Array, " item"]:
+        """The answers. Embeddings are drawn at random, so that without classes any will do."""
+        if self.classes:
+            return jr.randint(key, (self.most,), 0, self.classes)
+        return jnp.arange(self.most)
+
+    def sample(self, world: Int[Array, " item"], split: str, key: Key[Array, ""]) -> Batch:
+        tokens = jnp.arange(self.most)[:, None]
+        counted = 1.0 * (tokens < self.items)
+        return Batch(tokens, jnp.zeros_like(tokens), world[:, None], counted)
+
+    def loss(self, outputs: Float[Array, "row read answer"], batch: Batch) -> Float[Array, ""]:
+        return super().loss(self._possible(outputs, -1e30), batch)
+
+    def right(
+        self, outputs: Float[Array, "row read answer"], batch: Batch
+    ) -> Bool[Array, "row read"]:
+        return super().right(self._possible(outputs, -jnp.inf), batch)
+
+    def _possible(
+        self, outputs: Float[Array, "row read answer"], never: float
+    ) -> Float[Array, "row read answer"]:
+        """The outputs, those that no item has as its answer put out of the question."""
+        possible = jnp.arange(self.answers) < (self.classes or self.items)
+        return jax.lax.select(
+            jnp.broadcast_to(possible, outputs.shape), outputs, jnp.full_like(outputs, never)
+        )

@@ -1,0 +1,119 @@
+"""k hops in context: compose k functions that are given, with k more that are not.
+
+A sequence writes down k permutations σ_1 … σ_k of N values; before each comes another, π_1 … π_k,
+that is never shown and always the same (arXiv 2505.23683):
+
+    f(σ, x) = (σ_k π_k … σ_1 π_1)(x)
+
+At place (a, b) stands the value σ_a(b), and it is asked where one gets from b in 1, 2, 4, … hops
+that begin with σ_a π_a. Cyclic: after the k-th comes the first, so that k hops may begin anywhere.
+"""
+
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from ..core import Batch, Task
+from ..fields import Invalid, count, static
+
+HOPS = (1, 2, 4, 8, 16)
+
+
+def split_of(hops: int) -> str:
+    """The split that asks for so many hops."""
+    return "1 hop" if hops == 1 else f"{hops} hops"
+
+
+class Hops(Task):
+    """`hops` functions of `values` values. An answer `h N + y` says: after 2^h hops, y.
+
+    "hardest" asks for all k hops, "mixture" at each place for 1, 2, 4, … or k, drawn. Each number
+    of hops has its own outputs, and the loss is among those.
+    """
+
+    values: int = count(4, least=2)  # N
+    hops: int = count(4)  # k
+    cyclic: bool = static(default=True)
+    rows: int = count(64)
+
+    def __check_init__(self) -> None:
+        super().__check_init__()
+        if self.hops not in HOPS:
+            raise Invalid(
+                f"Hops.hops={self.hops} is not a power of two up to {HOPS[-1]}: hops are doubled"
+            )
+
+    @property
+    def splits(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What may be asked: everything, the hardest, or one number of hops."""
+        return ("mixture", "hardest", *map(split_of, self.asked))
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """The numbers of hops that are asked for: 1, 2, 4, … k."""
+        return tuple(hops for hops in HOPS if hops <= self.hops)
+
+    @property
+    def vocab(self) -> int:
+        return self.values * len(self.asked)
+
+    @property
+    def length(self) -> int:
+        return self.values * self.hops
+
+    def world(self, key: Key[Array, ""]) -> Int[Array, "hop value"]:
+        """The permutations that are not shown."""
+        return _permutations(key, self.hops, self.values)
+
+    def sample(self, world: Int[Array, "hop value"], split: str, key: Key[Array, ""]) -> Batch:
+        drawing, choosing = jr.split(key)
+        shown = _permutations(drawing, self.rows, self.hops, self.values)
+        reached = self.reached(world, shown)
+        match split:
+            case "mixture":
+                which = jr.randint(choosing, (self.rows, self.length), 0, len(self.asked))
+            case "hardest":
+                which = jnp.full((self.rows, self.length), len(self.asked) - 1)
+            case _:
+                which = jnp.full((self.rows, self.length), self.splits.index(split) - 2)
+        values = jnp.take_along_axis(reached, which[:, None], axis=1)[:, 0]
+        start = jnp.repeat(jnp.arange(self.hops), self.values)
+        inside = self.cyclic | (start + jnp.asarray(HOPS)[which] <= self.hops)
+        places = jnp.broadcast_to(jnp.arange(self.length), which.shape)
+        return Batch(
+            shown.reshape(self.rows, -1), places, which * self.values + values, 1.0 * inside
+        )
+
+    def reached(
+        self, hidden: Int[Array, "hop value"], shown: Int[Array, "row hop value"]
+    ) -> Int[Array, "row asked place"]:
+        """Where one gets from each place (a, b) in 1, 2, 4, … hops."""
+        step = jnp.take_along_axis(shown, jnp.broadcast_to(hidden, shown.shape), axis=2)
+        found = [step]
+        for hops in self.asked[:-1]:
+            onwards = jnp.roll(found[-1], -hops, axis=1)  # the same many hops, from a + hops on
+            found.append(jnp.take_along_axis(onwards, found[-1], axis=2))
+        return jnp.stack([each.reshape(len(shown), -1) for each in found], axis=1)
+
+    def loss(self, outputs: Float[Array, "row read answer"], batch: Batch) -> Float[Array, ""]:
+        own, value = self._own(outputs, batch)
+        return batch.mean(optax.softmax_cross_entropy_with_integer_labels(own, value))
+
+    def right(
+        self, outputs: Float[Array, "row read answer"], batch: Batch
+    ) -> Bool[Array, "row read"]:
+        own, value = self._own(outputs, batch)
+        return jnp.argmax(own, axis=-1) == value
+
+    def _own(
+        self, outputs: Float[Array, "row read answer"], batch: Batch
+    ) -> tuple[Float[Array, "row read value"], Int[Array, "row read"]]:
+        """The outputs of the number of hops asked for, and the value among them."""
+        which, value = jnp.divmod(batch.targets, self.values)
+        blocks = outputs.reshape(*outputs.shape[:2], len(self.asked), self.values)
+        return jnp.take_along_axis(blocks, which[..., None, None], axis=2)[:, :, 0], value
+
+
+def _permutations(key: Key[Array, ""], *shape: int) -> Int[Array, "..."]:
+    return jnp.argsort(jr.uniform(key, shape), axis=-1)
