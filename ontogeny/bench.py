@@ -13,21 +13,26 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Int
 from rich.table import Table
 
-from .core import Experiment
+from .core import Experiment, Task, Trace
 from .cost import cost
 from .environment import processor
 from .models.gpt2 import GPT2
+from .models.induction import MEMORIES, InductionPair, Params, attend
 from .models.one_layer import OneLayer
 from .perform import _abreast, _advance, _begin, _enter
 from .probes.behaviour import Loss
 from .regimes.descent import AdamW, Descent
+from .regimes.momentum import Momentum
 from .regimes.readout import ReadoutDescent
 from .tasks.analogy import Analogy
+from .tasks.triggers import Triggers
 from .workers import cores, settle
 
 LANES = (1, 4, 16)
+TABLES, DIRECTLY = "induction pair", "the same without tables"
 _GEMM = 1024
 
 
@@ -36,7 +41,9 @@ def subjects() -> dict[str, Experiment]:
     task, few = Analogy(tuples=100, ratio=4.0), Analogy(tuples=10, ratio=4.0)
     attention = Descent(steps=10, rate=1.0, parts=("key_query", "value"))
 
-    def trained(model: Any, stage: Any, task: Analogy = task) -> Experiment:
+    memories, triggers = Momentum(steps=2, rate=0.03, parts=MEMORIES), Triggers(length=256, rows=64)
+
+    def trained(model: Any, stage: Any, task: Task = task) -> Experiment:
         return Experiment(task, model, (stage,), {"train loss": Loss("train")}, looks=1)
 
     return {
@@ -46,7 +53,26 @@ def subjects() -> dict[str, Experiment]:
         "one-layer, 10 tuples": trained(OneLayer(width=64), Descent(steps=200, rate=1.0), few),
         "GPT-2, width 128": trained(GPT2(width=128), AdamW(steps=16, rate=1e-3)),
         "GPT-2, width 256": trained(GPT2(width=256), AdamW(steps=6, rate=1e-3)),
+        TABLES: trained(InductionPair(width=256), memories, triggers),
+        DIRECTLY: trained(Direct(width=256), memories, triggers),
     }
+
+
+class Direct(InductionPair):
+    """The same transformer as it is usually written: every product at every place."""
+
+    def __call__(
+        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        place = jnp.arange(len(inputs))
+        x = params.tokens[inputs] + params.positions[: len(inputs)]
+        weights1 = attend(x @ (x @ params.key1.T).T / self.width**0.5, place)
+        first = x + weights1 @ (x @ params.value1.T) @ params.out1.T
+        weights2 = attend(first @ (first @ params.key2.T).T / self.width**0.5, place)
+        second = first + weights2 @ (first @ params.value2.T) @ params.out2.T
+        outputs = (second @ params.unembed.T)[at]
+        residual = jnp.stack([x[at], first[at], second[at]])
+        return Trace(outputs, residual, (weights1[None], weights2[at][None]))
 
 
 def measure(quick: bool = False, tell: Callable[[str], None] = lambda text: None) -> dict[str, Any]:

@@ -32,7 +32,14 @@ SMALLER = Sizes(
 
 
 def recalling(
-    scale: str, subjects: int, most: int, width: int, heads: int, part: int, hidden: int
+    scale: str,
+    subjects: int,
+    most: int,
+    width: int,
+    heads: int,
+    part: int,
+    hidden: int,
+    steps: Sizes = STEPS,
 ) -> Experiment:
     """A layer of attention, and of a feed-forward network if `hidden`, taught S × S facts."""
     task = Facts(
@@ -43,7 +50,7 @@ def recalling(
         rows=ROWS.at(scale),
     )
     stage = AdamW(
-        steps=STEPS.at(scale),
+        steps=steps.at(scale),
         rate=1e-2,
         parts=RECALLING if hidden else RECALLING[:-1],
         until=Until("recall", 0.99, "above"),
@@ -112,6 +119,7 @@ def facts_stored_grow_with_parameters(
 
 # Subjects and relations 32, width 32, heads of 8: the published boundary in (attention, MLP)
 # parameters is MLP = 2300 - attention / 2, where attention counts H d d_h.
+TRADING = Sizes(laptop=4096, paper=16384)
 TRADES = {
     "attention alone, ample": (20, 0),
     "attention alone, scarce": (4, 0),
@@ -124,10 +132,14 @@ TRADES = {
 @claim(
     PAPER,
     "arXiv 2412.06538, Figure 4, right",
-    departures=(SMALLER, "five points of the published grid of 13 × 14"),
+    departures=(
+        SMALLER,
+        Sizes(laptop="4,096 steps", paper=""),
+        "five points of the published grid of 13 × 14",
+    ),
     by_shape=lazily(
         lambda scale: {
-            name: recalling(scale, 32, 32, 32, heads, 8, hidden)
+            name: recalling(scale, 32, 32, 32, heads, 8, hidden, TRADING)
             for name, (heads, hidden) in TRADES.items()
         }
     ),

@@ -98,7 +98,7 @@ def logarithmically_many_layers_suffice(by_hops: Mapping[int, Run]) -> Iterator[
     "Slides: failure of gradient descent, easy-to-hard data; arXiv 2505.23683",
     departures=SIZED,
     hard=lazily(partial(hopping, hops=4, teaching="hardest")),
-    mixture=lazily(partial(hopping, hops=4, teaching="mixture")),
+    mixture=lazily(partial(_at_work, hops=4)),
     curriculum=lazily(partial(hopping, hops=4, teaching="curriculum")),
 )
 def only_easy_examples_teach_hard_ones(
@@ -155,7 +155,7 @@ COSTS = Sizes(laptop=(2, 4, 8), paper=(2, 4, 8, 16))
     "Slides: exp(k) against O(k) samples; arXiv 2505.23683, theorems",
     departures=SIZED,
     hard=lazily(lambda scale: {k: hopping(scale, k, "hardest") for k in COSTS.at(scale)[:2]}),
-    mixture=lazily(lambda scale: {k: hopping(scale, k, "mixture") for k in COSTS.at(scale)}),
+    mixture=lazily(lambda scale: {k: _at_work(scale, k) for k in COSTS.at(scale)}),
 )
 def a_mixture_costs_in_proportion_to_hops(
     hard: Mapping[int, Run], mixture: Mapping[int, Run]

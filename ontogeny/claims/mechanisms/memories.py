@@ -105,7 +105,7 @@ def interference_predicts_what_one_step_recalls(
 
 # ------------------------------------------------------------------------------ parameters bound
 
-FILLED = (0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 1.7)  # items, in units of the published guide line
+FILLED = (0.6, 0.8, 1.0, 1.25, 1.6)  # items, in units of the published guide line
 SEARCH = "N on a grid around the guide line, the crossing interpolated; the paper's: binary search"
 
 
@@ -197,15 +197,15 @@ def a_matrix_stores_as_much_as_it_has_parameters(
 
 
 LAYERS = Sizes(
-    laptop=((8, 8), (8, 32), (11, 22), (16, 16), (16, 32), (16, 64)),
+    laptop=((8, 8), (11, 22), (16, 16), (16, 32), (16, 64)),
     paper=tuple((d, a * d) for d in (8, 11, 16, 23, 32, 45, 64, 91) for a in (1, 2, 4, 8)),
 )
-FEW = Sizes(laptop=((8, 32), (16, 16), (16, 32), (16, 64)), paper=LAYERS.paper)
-LAYERED_STEPS = Sizes(laptop=8192, paper=32768)
+FEW = Sizes(laptop=((8, 16), (16, 16), (16, 32)), paper=LAYERS.paper)
+LAYERED_STEPS = Sizes(laptop=4096, paper=32768)
 CLASSES, PER_CLASS = 32, 1.2  # with 32 answers N = m d / 1.2
 SMALLER = (
     Sizes(laptop="d = 8 to 16, m = d to 4 d (the paper's: 8 to 91, d to 8 d)", paper=""),
-    Sizes(laptop="8,192 steps (the paper's: 32,768)", paper=""),
+    Sizes(laptop="4,096 steps (the paper's: 32,768)", paper=""),
     SEARCH,
 )
 

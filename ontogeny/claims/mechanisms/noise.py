@@ -100,16 +100,16 @@ def _sampled(vocab: int) -> Experiment:
         noise=0.5,
         rows=1,
         reads=1,
-        held=64,
+        held=16,
     )
     model = OneHotPair(width=3 * vocab + 2 * PLACES, last="linear")
-    stage = Descent(steps=48 * vocab, rate=0.01, parts=("out2", "forward2"))
+    stage = Descent(steps=24 * vocab, rate=0.01, parts=("out2", "forward2"))
     probes: dict[str, Probe] = {
         "train loss": Loss("test"),
         "margin of noise": NoiseMargin(),
         "copying": MemoryRecall("copying"),
     }
-    return Experiment(task, model, (stage,), probes, looks=16 * vocab)
+    return Experiment(task, model, (stage,), probes, looks=12 * vocab)
 
 
 @claim(
