@@ -13,21 +13,24 @@ from ..tasks.triggers import Triggers
 class MemoryRecall(Probe):
     """R(W, W*): for which part of its keys a memory's best answer is the right one.
 
-    copying: the outputs, asked with a token's value, name the token (W_O² W_V²);
+    copying: the outputs, asked with a token's value, name the token (W_O² W_V²), if one likes
+        with the noise token, which noise puts first everywhere, out of the question;
     matching: a trigger finds itself among tokens as the first layer moves them (W_K²);
     previous: a place finds the place before it (W_K¹).
     """
 
-    memory: str = choice("copying", "matching", "previous")
+    memory: str = choice("copying", "matching", "previous", "copying, noise aside")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         if not isinstance(now.model, InductionPair):
             raise Invalid(f"MemoryRecall looks into InductionPair, not {type(now.model).__name__}")
         p: Params = now.params
         match self.memory:
-            case "copying":
-                said = p.unembed @ p.out2 @ p.value2 @ p.tokens.T
-                return _recalled(said.T)
+            case "copying" | "copying, noise aside":
+                said = p.tokens @ (p.unembed @ p.out2 @ p.value2).T
+                if self.memory != "copying" and isinstance(now.task, Triggers):
+                    said = said.at[:, now.task.noise_token].set(-jnp.inf)
+                return _recalled(said)
             case "matching":
                 own = p.tokens
                 if isinstance(now.task, Triggers) and now.task.fixed:
@@ -51,11 +54,11 @@ class PreviousToken(Probe):
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch = now.batch(self.split)
-        attention = now.trace(batch).attention[self.layer]
-        if attention.shape[2] != batch.inputs.shape[1]:
+        layers = now.trace(batch).attention
+        if self.layer >= len(layers) - 1:  # the last layer looks only from the places read
             raise Invalid("PreviousToken needs a layer before the last: depth=2")
         after = jnp.minimum(batch.at + 1, batch.inputs.shape[1] - 1)
-        looked = _looked(attention, after)
+        looked = _looked(layers[self.layer], after)
         inside = batch._replace(weights=batch.weights * (batch.at < after))
         return best_head(inside, looked == batch.at[:, None])
 
@@ -68,10 +71,12 @@ class InductionScore(Probe):
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch = now.batch(self.split)
-        attention = now.trace(batch).attention[self.layer]
-        if attention.shape[2] != batch.at.shape[1]:
-            attention = jnp.take_along_axis(attention, batch.at[:, None, :, None], axis=2)
-        looked = jnp.argmax(attention, axis=-1)
+        layers = now.trace(batch).attention
+        if self.layer >= len(layers):
+            raise Invalid(f"InductionScore.layer={self.layer}: the model has {len(layers)}")
+        last = self.layer == len(layers) - 1
+        attention = layers[self.layer]
+        looked = jnp.argmax(attention, axis=-1) if last else _looked(attention, batch.at)
         row = jnp.arange(len(batch.at))[:, None, None]
         before = batch.inputs[row, jnp.maximum(looked - 1, 0)]
         current = jnp.take_along_axis(batch.inputs, batch.at, axis=1)

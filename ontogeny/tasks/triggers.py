@@ -49,6 +49,7 @@ class Triggers(Task):
     fixed: bool = static(default=True)  # the most frequent tokens; or each sequence draws its own
     outputs: str = choice("uniform", "bigram")  # how what follows a trigger is drawn
     again: bool = static(default=True)  # whether a trigger may follow a trigger
+    planted: bool = static(default=False)  # begin with a trigger and, unless one precedes it, end
     noise: float = number(0.0, least=0, most=1)  # α: chance of the noise token in training
     noise_token: int = count(2, least=0)
     read: str = choice("predictable", "everywhere")
@@ -102,6 +103,12 @@ class Triggers(Task):
         there = jnp.take_along_axis(predictable, at, axis=1)
         return Batch(inputs, at, jnp.take_along_axis(targets, at, axis=1), 1.0 * there)
 
+    def loss(self, outputs: Float[Array, "row read vocab"], batch: Batch) -> Float[Array, ""]:
+        """The cross-entropy; nothing if there is nothing to predict."""
+        some = jnp.sum(batch.weights) > 0
+        known = batch._replace(weights=jnp.where(some, batch.weights, 1.0))
+        return jnp.where(some, super().loss(outputs, known), 0.0)
+
     def draw(self, rows: int, noise: Float[Array, ""] | float, key: Key[Array, ""]) -> Sequences:
         """Sequences, one token longer than what is read of them."""
         chance, blur, chosen = jr.split(key, 3)
@@ -111,16 +118,20 @@ class Triggers(Task):
         chances = jr.uniform(chance, (self.length + 1, rows))
         blurred = jr.bernoulli(blur, noise, (self.length, rows))
         first = jnp.sum(begin <= chances[0][:, None], axis=1)
+        if self.planted:
+            first = triggers[:, 0]
 
         def follow(token: Int[Array, " row"], now: Any) -> tuple[Any, Any]:
-            chance, noisy = now
+            chance, noisy, end = now
             usual = jnp.sum(upto[token] <= chance[:, None], axis=1)
             asked = token[:, None] == triggers
             told = jnp.where(noisy, self.noise_token, jnp.sum(asked * outputs, axis=1))
+            usual = jnp.where(end, triggers[:, 0], usual)
             after = jnp.where(jnp.any(asked, axis=1), told, usual)
             return after, after
 
-        _, rest = jax.lax.scan(follow, first, (chances[1:], blurred))
+        end = jnp.arange(1, self.length + 1) == (self.length - 1 if self.planted else -1)
+        _, rest = jax.lax.scan(follow, first, (chances[1:], blurred, end))
         tokens = jnp.concatenate([first[None], rest]).T
         seen = tokens[:, :, None] == triggers[:, None, :]
         return Sequences(tokens, jnp.sum(seen * jnp.cumsum(seen, axis=1), axis=2))
