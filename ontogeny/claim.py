@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -55,6 +56,12 @@ class Sizes:
         """What there is at a scale."""
         sized = getattr(self, scale)
         return sized() if inspect.isfunction(sized) else sized
+
+
+def lazily(size: Callable[[str], Any]) -> Sizes:
+    """What a function makes of each scale, once it is asked for."""
+    made = cache(size)
+    return Sizes(lambda: made("laptop"), lambda: made("paper"))
 
 
 def at(scale: Scale, thing: Any) -> Any:

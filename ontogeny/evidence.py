@@ -174,6 +174,11 @@ def falls_below(curve: Mapping[Any, Measurement], level: float) -> Measurement:
     return Measurement(text, counted, trouble, note if never else ())
 
 
+def told(value: float, like: Measurement) -> Measurement:
+    """A number of theory, once for each seed of a measurement."""
+    return Measurement("", np.full(len(like.values), float(value)))
+
+
 def exponent(points: Sequence[tuple[float, Measurement]]) -> Measurement:
     """The power with which a measurement grows along a sweep, fitted seed by seed in logarithms."""
     xs = np.log(np.array([x for x, _ in points], float))

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from ontogeny import Invalid, Measurement, Outcome, Run
-from ontogeny.evidence import falls_below, interval
+from ontogeny.evidence import exponent, falls_below, interval, told
 
 SUPPORTED, CONTRADICTED, UNDECIDED = Outcome.SUPPORTED, Outcome.CONTRADICTED, Outcome.UNDECIDED
 
@@ -132,3 +132,25 @@ def test_the_best_look_is_chosen_by_another_probe():
     }
     run = Run("x", np.arange(3), answers, (0, 1))
     np.testing.assert_allclose(run.best("test", by="validation").values, [2.0, 4.0])
+
+
+def test_an_exponent_is_fitted_seed_by_seed():
+    xs = (2.0, 4.0, 8.0)
+    points = [(x, Measurement(f"run {x}: cost", np.array([3 * x, x**2]))) for x in xs]
+    fitted = exponent(points)
+    np.testing.assert_allclose(fitted.values, [1.0, 2.0])
+    assert fitted.what == "exponent of cost"
+    nothing = exponent([(x, Measurement("cost", np.array([0.0, 1.0]))) for x in xs])
+    assert nothing.near(1.0, within=0.1).outcome == Outcome.UNDECIDED
+
+
+def test_falling_below_is_found_as_rising_above_is():
+    run = Run("x", np.array([0, 10, 20]), {"loss": np.array([[3.0, 2.0, 0.5], [3, 3, 3]])}, (0, 1))
+    found = run.first_step_below("loss", 1.0)
+    assert found.what == "x: first step with loss below 1"
+    assert found.values[0] == 20 and np.isnan(found.values[1])
+    assert found.trouble == ("seed 1 never has loss below 1",)
+
+
+def test_theory_is_told_once_for_each_seed():
+    np.testing.assert_array_equal(told(0.5, measured(1, 2, 3)).values, [0.5, 0.5, 0.5])

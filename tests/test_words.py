@@ -83,6 +83,21 @@ def test_the_guide_to_abstract_symbols_runs(capsys):
     assert len(names["runs"]) == 4 and "256 samples, matching" in names["runs"]
 
 
+def test_the_guide_to_mechanisms_runs(capsys):
+    memory, facts, head, hops = blocks("docs/mechanisms.md")
+    names = {}
+    exec(memory, names)
+    for name, run in names["runs"].items():
+        said = names["one_step_recall"](*names["sizes"][name])
+        assert abs(run.final("recall").values.mean() - said) < 0.07
+    exec(facts, names)
+    assert abs(names["run"].final("loss").values - names["theory"].loss[-1]).max() < 0.1
+    exec(head.replace("steps=400", "steps=40"), names)
+    assert names["runs"]["by hand"].final("previous").values == 1
+    exec(hops, names)
+    assert (names["built"].final("8 hops").values == 1).all()
+
+
 def test_the_projects_words_are_its_own():
     """No machine paths and no download addresses in what is committed."""
     import subprocess

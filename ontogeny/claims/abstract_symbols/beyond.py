@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ...claim import Sizes, claim
-from ...evidence import Evidence, Measurement, Run, falls_below
+from ...evidence import Evidence, Measurement, Run, falls_below, told
 from ...models.kernel_machine import KernelMachine
 from ...regimes.kernel import seen_by
 from ...theory.template import parse_all
@@ -53,8 +53,7 @@ def the_matrix_of_templates_predicts_how_many_samples(
         curve = learning_curve(kernel, labels, np.array(list(losses), float), RIDGE)
         for (n, loss), said in zip(losses.items(), curve, strict=True):
             yield loss.beside(None, series=name, x=n)
-            told = Measurement("", np.full(len(loss.values), said))
-            yield told.beside(None, series=f"predicted, {name}", x=n)
+            yield told(said, loss).beside(None, series=f"predicted, {name}", x=n)
         known = samples_to_learn(kernel, labels, LEVEL, RIDGE)
         yield falls_below(losses, LEVEL).within_factor(known, 1.5)
 
@@ -75,8 +74,8 @@ def tasks_that_theory_finds_harder_take_transformers_longer(
     that N predicts for regression: their ranks correlate."""
     predicted = np.array([samples_to_learn(*_theory(name), 0.5, RIDGE) for name in by_task])
     found = {name: learnt(runs, 0.5) for name, runs in by_task.items()}
-    for name, told in zip(by_task, predicted, strict=True):
-        yield found[name].beside(None, series="measured against predicted", x=float(told))
+    for name, number in zip(by_task, predicted, strict=True):
+        yield found[name].beside(None, series="measured against predicted", x=float(number))
     measured = np.stack([each.values for each in found.values()], axis=1)
     ranks = [_rank_correlation(predicted, row) for row in measured]
     yield Measurement("rank correlation of measured and predicted", np.array(ranks)).above(0.6)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ...claim import Sizes, claim, untested
+from ...claim import Sizes, claim, lazily, untested
 from ...evidence import Evidence, Run
 from ...models.one_hot_mlp import OneHotMLP
 from ...models.recurrent import LSTM, Elman
@@ -26,7 +26,6 @@ from .setting import (
     at,
     best,
     identities,
-    lazily,
     learnt,
     learnt_in,
     only,

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ...claim import Paper, Sizes
+from ...claim import Paper, Sizes, lazily
 from ...core import Experiment, Model, Probe, Until
 from ...evidence import Evidence, Measurement, Run, falls_below
 from ...models.kernel_machine import KernelMachine
@@ -116,12 +115,6 @@ def at(samples: int) -> Sizes:
 def only(sized: Sizes) -> Sizes:
     """The one experiment of a sweep over a single number."""
     return lazily(lambda scale: next(iter(sized.at(scale).values())))
-
-
-def lazily(size: Callable[[str], Any]) -> Sizes:
-    """What a function makes of each scale, once it is asked for."""
-    made = cache(size)
-    return Sizes(lambda: made("laptop"), lambda: made("paper"))
 
 
 def best(run: Run, probe: str = "test loss") -> Measurement:

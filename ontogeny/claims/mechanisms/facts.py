@@ -4,16 +4,16 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ...claim import Sizes, claim
+from ...claim import Sizes, claim, lazily
 from ...core import Experiment, Probe, Until
-from ...evidence import Evidence, Measurement, Run, exponent, falls_below
+from ...evidence import Evidence, Measurement, Run, exponent, falls_below, told
 from ...models.recall import RECALLING, EvenAttention, RecallAttention
 from ...probes.behaviour import Loss, Success
 from ...probes.facts import Hallucination, RelationEntropy, RelationLoss, RelationMass
 from ...regimes.descent import AdamW, Descent
 from ...tasks.facts import Facts
 from ...theory.hallucination import sequential
-from .setting import PAPER, lazily, told
+from .setting import PAPER
 
 Runs = Mapping[int, Run]
 

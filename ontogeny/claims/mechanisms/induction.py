@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...claim import Sizes, claim
+from ...claim import Sizes, claim, lazily
 from ...core import Experiment, Probe, Stage
 from ...evidence import Evidence, Run
 from ...models.decoder import Decoder
@@ -16,7 +16,7 @@ from ...regimes.induction import BuiltHead
 from ...regimes.momentum import Momentum
 from ...regimes.population import PopulationStep
 from ...tasks.triggers import Triggers
-from .setting import PAPER, SEEDS, lazily
+from .setting import PAPER, SEEDS
 
 RECALLS: dict[str, Probe] = {
     "copying": MemoryRecall("copying"),

@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...claim import Sizes, claim
+from ...claim import Sizes, claim, lazily
 from ...core import Experiment, Until
-from ...evidence import Evidence, Measurement, Run, exponent, falls_below
+from ...evidence import Evidence, Measurement, Run, exponent, falls_below, told
 from ...models.memory import LayeredMemory, LinearMemory
 from ...probes.behaviour import Loss, Success
 from ...probes.memory import LemmaError
 from ...regimes.descent import AdamW, Descent
 from ...tasks.associations import Associations
 from ...theory.memory import LAYERED, LINEAR, capacity, one_step_recall
-from .setting import PAPER, SEEDS, lazily, told
+from .setting import PAPER, SEEDS
 
 Runs = Mapping[float, Run]
 STORED = 0.99  # of the items recalled

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from ...claim import Sizes, claim, untested
+from ...claim import Sizes, claim, lazily, untested
 from ...core import Experiment, Probe
 from ...evidence import Evidence, Run, exponent
 from ...models.induction import InductionPair, OneHotPair
@@ -12,7 +12,7 @@ from ...probes.weights import SoftRank, TruncatedSuccess
 from ...regimes.descent import Descent
 from ...regimes.momentum import Momentum
 from ...tasks.triggers import Triggers
-from .setting import PAPER, lazily
+from .setting import PAPER
 
 LAYERS = ("key1", "value1", "out1", "key2", "value2", "out2", "forward1", "forward2")
 LAST = "forward2.widen"
