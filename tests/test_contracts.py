@@ -263,15 +263,21 @@ def test_models_are_causal_and_read_where_they_are_asked(thing):
     params = thing.init(task, jr.key(0))
     short, at = jnp.array([3]), jnp.array([0])
     long, both = jnp.array([3, 9]), jnp.array([0, 1])
-    first = thing(params, short, at)
-    trace = thing(params, long, both)
+
+    @jax.jit
+    def read(params):
+        return [
+            thing(params, inputs, places)
+            for inputs, places in ((short, at), (long, both), (long, at), (long, both[1:]))
+        ]
+
+    first, trace, early, late = read(params)
     assert trace.outputs.shape == (2, task.vocab)
     assert jnp.allclose(first.outputs[0], trace.outputs[0], atol=1e-5)
-    assert jnp.allclose(thing(params, long, at).outputs, first.outputs, atol=1e-5)
-    assert jnp.allclose(thing(params, long, both[1:]).outputs[0], trace.outputs[1], atol=1e-5)
-    if not isinstance(
-        thing, FactorisedAttention | MergedAttention | EvenAttention
-    ):  # theirs is not a softmax
+    assert jnp.allclose(early.outputs, first.outputs, atol=1e-5)
+    assert jnp.allclose(late.outputs[0], trace.outputs[1], atol=1e-5)
+    linear = FactorisedAttention | MergedAttention | EvenAttention  # theirs is not a softmax
+    if not isinstance(thing, linear):
         for weights in trace.attention:
             assert jnp.allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
 

@@ -166,7 +166,7 @@ GUESSING: dict[str, Probe] = {
 
 
 def learning(
-    subjects: int, relations: int, choices: int, steps: int = 8192, start: float = 1e-5
+    subjects: int, relations: int, choices: int, steps: int = 8192, rows: int = 1024
 ) -> Experiment:
     """Descent of linear attention on one-hot tokens, all weights equal at first."""
     task = Facts(
@@ -176,19 +176,20 @@ def learning(
         choices=choices,
         table="in order",
         noise=subjects + relations,
+        rows=rows,
     )
     stage = Descent(steps=steps, rate=0.1)
-    return Experiment(task, EvenAttention(scale=start), (stage,), GUESSING, looks=128)
+    return Experiment(task, EvenAttention(scale=1e-5), (stage,), GUESSING, looks=128)
 
 
-ORDERED = ("each step takes 1,024 fresh sentences; looks are 64 steps apart, or 96",)
+ORDERED = "each step takes {} fresh sentences; looks are {} steps apart"
 
 
 @claim(
     PAPER,
     "Slides: training dynamics, theorem; arXiv 2412.06538, Figure 5",
     headline=True,
-    departures=ORDERED,
+    departures=(ORDERED.format("1,024", 64),),
     taught=learning(16, 4, 8),
 )
 def a_model_hallucinates_before_it_recalls(taught: Run) -> Iterator[Evidence]:
@@ -221,8 +222,8 @@ LONGER = 12288
 @claim(
     PAPER,
     "Slides: training dynamics, in six numbers (ours)",
-    departures=ORDERED,
-    by_world={name: learning(*sizes, steps=LONGER) for name, sizes in OTHERS.items()},
+    departures=(ORDERED.format(256, 96),),
+    by_world={name: learning(*sizes, steps=LONGER, rows=256) for name, sizes in OTHERS.items()},
 )
 def six_numbers_predict_when_facts_are_learnt(by_world: Mapping[str, Run]) -> Iterator[Evidence]:
     """When the relation is learnt, how long the model hallucinates and when it knows its facts
