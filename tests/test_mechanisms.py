@@ -289,6 +289,8 @@ def test_six_numbers_are_descent_itself():
     np.testing.assert_allclose(theory.loss, found, rtol=1e-4)
     assert found[-1] < found[0] - 0.5
     assert np.isnan(theory.falls_below(-1.0))
+    step = theory.falls_below(found[20] + 1e-6)
+    assert step == 20 and theory.falls_below(found[20] + 1e-6, every=15) == 30
 
 
 # ------------------------------------------------------------------------------ induction heads

@@ -24,10 +24,10 @@ class Learning(NamedTuple):
     loss: Float[np.ndarray, " look"]
     relation_loss: Float[np.ndarray, " look"]
 
-    def falls_below(self, level: float) -> float:
-        """The first step with a loss below a level; not a number if there is none."""
-        below = np.flatnonzero(self.loss < level)
-        return float(self.steps[below[0]]) if len(below) else float("nan")
+    def falls_below(self, level: float, every: int = 1) -> float:
+        """The first of every so many steps with a loss below a level; not a number if none is."""
+        below = np.flatnonzero(self.loss[::every] < level)
+        return float(self.steps[every * below[0]]) if len(below) else float("nan")
 
 
 def sequential(

@@ -155,6 +155,7 @@ def attention_and_mlp_trade_off(by_shape: Mapping[str, Run]) -> Iterator[Evidenc
 
 # ------------------------------------------------------------------------------ in which order
 
+LOOKS = 128
 GUESSING: dict[str, Probe] = {
     "train loss": Loss("train"),
     "relation loss": RelationLoss(),
@@ -179,7 +180,7 @@ def learning(
         rows=rows,
     )
     stage = Descent(steps=steps, rate=0.1)
-    return Experiment(task, EvenAttention(scale=1e-5), (stage,), GUESSING, looks=128)
+    return Experiment(task, EvenAttention(scale=1e-5), (stage,), GUESSING, looks=LOOKS)
 
 
 ORDERED = "each step takes {} fresh sentences; looks are {} steps apart"
@@ -239,7 +240,7 @@ def six_numbers_predict_when_facts_are_learnt(by_world: Mapping[str, Run]) -> It
             found = replace(
                 run.first_step_below("train loss", level), what=f"{name}: {what} learnt at step"
             )
-            known = theory.falls_below(level)
+            known = theory.falls_below(level, every=LONGER // LOOKS)
             yield found.within_factor(known, 1.05)
             yield found.beside(None, series=f"{what} learnt", x=subjects * relations)
             yield told(known, found).beside(

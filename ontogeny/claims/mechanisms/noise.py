@@ -104,13 +104,14 @@ def _sampled(vocab: int) -> Experiment:
         held=16,
     )
     model = OneHotPair(width=3 * vocab + 2 * PLACES, last="linear")
-    stage = Descent(steps=48 * vocab, rate=0.01, parts=("out2", "forward2"))
+    parts = ("out2", "forward2")
+    regime = tuple(Descent(steps=steps, rate=0.01, parts=parts) for steps in (48, 48 * vocab))
     probes: dict[str, Probe] = {
         "train loss": Loss("test"),
         "margin of noise": NoiseMargin(),
         "copying": MemoryRecall("copying, noise aside"),
     }
-    return Experiment(task, model, (stage,), probes, looks=12 * vocab)
+    return Experiment(task, model, regime, probes, looks=48)
 
 
 @claim(
@@ -120,6 +121,7 @@ def _sampled(vocab: int) -> Experiment:
     departures=(
         "one trigger, at both ends of 24 positions, one-hot embeddings, uniform bigrams",
         "one sequence a step at a rate of 0.01; the paper: one step on all sequences",
+        "looked at after each of 48 samples, then after every N",
     ),
     by_vocabulary=lazily(lambda scale: {n: _sampled(n) for n in VOCABULARIES.at(scale)}),
 )
