@@ -23,7 +23,7 @@ test: .venv/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto --maxprocesses 2
+	$(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal
 
 # The last full judgement, committed, and the README's table made from it
 results: install

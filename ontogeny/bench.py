@@ -54,11 +54,11 @@ def subjects() -> dict[str, Experiment]:
         "GPT-2, width 128": trained(GPT2(width=128), AdamW(steps=16, rate=1e-3)),
         "GPT-2, width 256": trained(GPT2(width=256), AdamW(steps=6, rate=1e-3)),
         TABLES: trained(InductionPair(width=256), memories, triggers),
-        DIRECTLY: trained(Direct(width=256), memories, triggers),
+        DIRECTLY: trained(_Direct(width=256), memories, triggers),
     }
 
 
-class Direct(InductionPair):
+class _Direct(InductionPair):
     """The same transformer as it is usually written: every product at every place."""
 
     def __call__(
