@@ -32,12 +32,12 @@ from .tasks.triggers import Triggers
 from .workers import cores, settle
 
 LANES = (1, 4, 16)
-TABLES, DIRECTLY = "induction pair", "the same without tables"
 _GEMM = 1024
 
 
 def subjects() -> dict[str, Experiment]:
-    """What is trained: the one-layer model in both its stages and end to end, and GPT-2s."""
+    """What is trained: the one-layer model in both its stages and end to end, GPT-2s, an
+    induction pair."""
     task, few = Analogy(tuples=100, ratio=4.0), Analogy(tuples=10, ratio=4.0)
     attention = Descent(steps=10, rate=1.0, parts=("key_query", "value"))
 
@@ -53,8 +53,8 @@ def subjects() -> dict[str, Experiment]:
         "one-layer, 10 tuples": trained(OneLayer(width=64), Descent(steps=200, rate=1.0), few),
         "GPT-2, width 128": trained(GPT2(width=128), AdamW(steps=16, rate=1e-3)),
         "GPT-2, width 256": trained(GPT2(width=256), AdamW(steps=6, rate=1e-3)),
-        TABLES: trained(InductionPair(width=256), memories, triggers),
-        DIRECTLY: trained(_Direct(width=256), memories, triggers),
+        "induction pair": trained(InductionPair(width=256), memories, triggers),
+        "the same without tables": trained(_Direct(width=256), memories, triggers),
     }
 
 

@@ -267,23 +267,21 @@ class Run:
 
     def first_step_above(self, probe: str, level: float) -> Measurement:
         """The first look at which a probe has passed a level; not a number if it never does."""
-        passed = self.curve(probe) > level
-        steps = np.where(passed.any(axis=1), self.steps[passed.argmax(axis=1)], np.nan)
-        never = tuple(
-            f"seed {seed} never has {probe} above {level:g}"
-            for seed, step in zip(self.seeds, steps, strict=True)
-            if np.isnan(step)
-        )
-        measured = self._measure(f"first step with {probe} above {level:g}", steps)
-        return Measurement(measured.what, measured.values, measured.trouble + never)
+        return self._first(self.curve(probe) > level, f"{probe} above {level:g}")
 
     def first_step_below(self, probe: str, level: float) -> Measurement:
         """The first look at which a probe is below a level; not a number if it never is."""
-        mirrored = replace(self, answers={probe: -self.curve(probe)})
-        found = mirrored.first_step_above(probe, -level)
-        renamed = f"above {-level:g}", f"below {level:g}"
-        trouble = tuple(text.replace(*renamed) for text in found.trouble)
-        return Measurement(found.what.replace(*renamed), found.values, trouble)
+        return self._first(self.curve(probe) < level, f"{probe} below {level:g}")
+
+    def _first(self, passed: np.ndarray, what: str) -> Measurement:
+        steps = np.where(passed.any(axis=1), self.steps[passed.argmax(axis=1)], np.nan)
+        never = tuple(
+            f"seed {seed} never has {what}"
+            for seed, step in zip(self.seeds, steps, strict=True)
+            if np.isnan(step)
+        )
+        measured = self._measure(f"first step with {what}", steps)
+        return replace(measured, trouble=measured.trouble + never)
 
     def _measure(self, what: str, values: np.ndarray) -> Measurement:
         return Measurement(f"{self.name}: {what}" if self.name else what, values, self.trouble)

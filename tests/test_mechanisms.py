@@ -246,11 +246,10 @@ class Says(EvenAttention):
     knows: str = "relation"
 
     def __call__(self, params, inputs, at):
-        start, relations = 24, 4
+        start = 24
         asked = jnp.max(jnp.where((inputs >= start + 8) & (inputs < start + 12), inputs, 0))
         block = jnp.arange(24) // 3 == asked - start - 8
         outputs = jnp.where(block, 0.0, -50.0) if self.knows == "relation" else jnp.zeros(24)
-        del relations
         return Trace(outputs[None], outputs[None, None])
 
 

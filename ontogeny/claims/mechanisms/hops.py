@@ -44,20 +44,17 @@ def hopping(scale: str, hops: int, teaching: str, deeper: int = 0) -> Experiment
     layers = len(task.asked) + deeper
     readout = "last" if deeper else "each"
     model = Decoder(width=128, depth=layers, heads=2, widening=2, causal=False, readout=readout)
-    steps, rate = STEPS.at(scale), 1e-3
-    done = Until(split_of(hops), 0.99, "above")
-    regime: tuple[Stage, ...] = (AdamW(steps=steps, rate=rate, split=teaching, until=done),)
+
+    def taught(split: str, goal: int, steps: int) -> Stage:
+        """Shown a split, until so many hops are learnt."""
+        until = Until(split_of(goal), 0.99, "above")
+        return AdamW(steps=steps, rate=1e-3, split=split, until=until)
+
+    steps = STEPS.at(scale)
+    regime: tuple[Stage, ...] = (taught(teaching, hops, steps),)
     if teaching == "curriculum":
         share = steps // len(task.asked) // LOOKS * LOOKS
-        regime = tuple(
-            AdamW(
-                steps=share,
-                rate=rate,
-                split=split_of(each),
-                until=Until(split_of(each), 0.99, "above"),
-            )
-            for each in task.asked
-        )
+        regime = tuple(taught(split_of(each), each, share) for each in task.asked)
     loss = "mixture" if teaching == "curriculum" else teaching
     probes = {"train loss": Loss(loss), **successes(task)}
     return Experiment(task, model, regime, probes, looks=LOOKS)

@@ -79,11 +79,9 @@ def truncation_turns_the_common_token_into_the_right_one(noisy: Run) -> Iterator
     yield cut.exceeds(whole, by=0.2)
     yield whole.below(0.8, paper=0.5)
     yield noisy.final("success without attention's outputs").below(0.2)
-    for keep, name in ((0.0, "without the last layer"), (0.1, "with a tenth of it")):
-        yield noisy.final(f"success {name}").beside(None, series="success by what is kept", x=keep)
-    fifth = noisy.final("success with a fifth of it")
-    yield fifth.beside(None, series="success by what is kept", x=0.2)
-    yield whole.beside(None, series="success by what is kept", x=1.0)
+    tenth, fifth = (noisy.final(f"success with a {part} of it") for part in ("tenth", "fifth"))
+    for keep, success in ((0.0, cut), (0.1, tenth), (0.2, fifth), (1.0, whole)):
+        yield success.beside(None, series="success by what is kept", x=keep)
 
 
 VOCABULARIES = Sizes(laptop=(16, 32, 64, 128), paper=(16, 32, 64, 128, 256))
