@@ -118,9 +118,9 @@ def _look(
 
 def _by_row(work: Callable[..., Any], abreast: int, *lanes: Any) -> Any:
     """Lanes `abreast` (vmap), one such row after the other: large lanes keep their cache."""
-    rows = jax.tree.map(lambda leaf: leaf.reshape(-1, abreast, *leaf.shape[1:]), lanes)
+    rows = jax.tree.map(lambda x: x.reshape(len(x) // abreast, abreast, *x.shape[1:]), lanes)
     done = jax.lax.map(lambda row: work(*row), rows)
-    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), done)
+    return jax.tree.map(lambda leaf: leaf.reshape(len(leaf) * abreast, *leaf.shape[2:]), done)
 
 
 # Below this many operations a step, lanes gain from running side by side; above, they lose cache.

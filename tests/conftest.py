@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
+import jax
 from jaxtyping import install_import_hook
 
 with install_import_hook("ontogeny", "checker.checked"):
@@ -28,6 +29,8 @@ from ontogeny import (
     Store,
     Success,
 )
+
+jax.config.update("jax_disable_most_optimizations", True)  # what is tested here runs once
 
 PROBES = {
     "train loss": Loss("train"),

@@ -13,6 +13,7 @@ import ontogeny
 from ontogeny import (
     GPT2,
     LSTM,
+    Able,
     AdamW,
     Analogy,
     Angles,
@@ -20,13 +21,21 @@ from ontogeny import (
     Asymmetry,
     AttentionStack,
     BlockError,
+    BlockSparse,
     BuiltHead,
     BuiltHops,
+    ChainAdam,
+    ChainDescent,
+    ClauseAttention,
+    ClauseTransformer,
+    Combinations,
+    Concentration,
     Conditioning,
     CopyingAttention,
     Decoder,
     DeepLinear,
     Descent,
+    Diagonals,
     EffectiveRank,
     Elman,
     EmbeddingMLP,
@@ -35,6 +44,8 @@ from ontogeny import (
     EvenAttention,
     FactorisedAttention,
     Facts,
+    Features,
+    Gap,
     Hallucination,
     HopAttention,
     Hops,
@@ -47,6 +58,7 @@ from ontogeny import (
     KernelRidge,
     Labelled,
     LayeredMemory,
+    Lego,
     LemmaError,
     LinearMemory,
     LogitTemplates,
@@ -71,6 +83,7 @@ from ontogeny import (
     PopulationStep,
     PredictedTemplates,
     PreviousToken,
+    Promise,
     ReadoutDescent,
     RecallAttention,
     RelationEntropy,
@@ -80,6 +93,7 @@ from ontogeny import (
     ReluLayer,
     Resemblance,
     ResemblanceByLayer,
+    Retrieval,
     RowSums,
     ScaledGPT2,
     Separation,
@@ -96,6 +110,8 @@ from ontogeny import (
     Triggers,
     TruncatedSuccess,
     TwoHop,
+    Unaided,
+    UnaidedByStep,
     WholeSuccess,
 )
 from ontogeny.core import Model, Moment, Probe, Solver, Stage, Task
@@ -128,6 +144,7 @@ TASKS = [
     Triggers(source="uniform 9", length=24, triggers=2, fixed=False, read="everywhere", rows=16),
     Hops(values=3, hops=4, rows=5),
     Hops(values=3, hops=2, cyclic=False, rows=5),
+    Lego(action="S3", chain=2, variables=9, rows=6),
 ]
 MODELS = [
     OneLayer(width=20, scale=0.5),
@@ -219,6 +236,9 @@ def test_every_component_is_under_contract(kind, examples):
         *(LemmaError, MemoryRecall, PreviousToken, InductionScore, NoiseMargin, NoiseChance),
         *(RelationMass, RelationLoss, RelationEntropy, Hallucination),
         *(HopsByLayer, HopAttention, SoftRank, TruncatedSuccess),
+        *(ClauseTransformer, BlockSparse, Able, ChainAdam, ChainDescent),
+        *(ClauseAttention, Combinations, Concentration, Diagonals, Features, Gap, Promise),
+        *(Retrieval, Unaided, UnaidedByStep),
     }
     assert every(kind) - elsewhere == {type(example) for example in examples}
 
@@ -240,7 +260,8 @@ def test_the_same_key_draws_the_same_rows_and_they_fit_the_task(thing):
         batch, again = (sample(world, split, jr.key(1)) for _ in range(2))
         assert all(jnp.array_equal(a, b) for a, b in zip(batch, again, strict=True))
         assert batch.inputs.shape[1] <= thing.length
-        for tokens, most in ((batch.inputs, thing.vocab), (batch.targets, thing.answers)):
+        answers = thing.variables * thing.values if isinstance(thing, Lego) else thing.answers
+        for tokens, most in ((batch.inputs, thing.vocab), (batch.targets, answers)):
             if jnp.issubdtype(tokens.dtype, jnp.integer):
                 assert tokens.min() >= 0 and tokens.max() < most
         assert batch.at.min() >= 0 and batch.at.max() < batch.inputs.shape[1]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from conftest import tiny
 
-from ontogeny import Descent, Store, Until, execute
+from ontogeny import Decoder, Descent, Loss, Store, Until, execute
 from ontogeny import lane as one
 from ontogeny.engine import plan, recall
 from ontogeny.perform import Interrupted, Lane, perform
@@ -128,3 +128,10 @@ def test_a_full_disk_costs_the_record_not_the_run(tmp_path, caplog):
     run = execute({"x": tiny()}, seeds=1, store=Store(blocked / "store"))["x"]
     assert run.curve("train loss").shape == (1, 11)
     assert "is not kept" in caplog.text
+
+
+def test_parameters_without_numbers_do_no_harm():
+    model = Decoder(width=8, heads=2, positions="none")  # its table of positions has no rows
+    probes, regime = {"loss": Loss("train")}, (Descent(steps=2, rate=0.1),)
+    run = execute({"it": tiny(model=model, regime=regime, probes=probes, looks=1)}, 2)["it"]
+    assert np.isfinite(run.final("loss").values).all()

@@ -11,6 +11,7 @@ from ..core import Model, Task, Trace
 from ..fields import Invalid, choice, count, number, static
 from .initial import gaussians, norm, uniforms
 from .layers import Norm
+from .rotary import turned
 
 
 class Block(NamedTuple):
@@ -125,11 +126,4 @@ class Decoder(Model):
     def _turned(
         self, x: Float[Array, "row head part"], at: Int[Array, " row"]
     ) -> Float[Array, "row head part"]:
-        """Rotary positions: pairs of numbers turned by an angle that grows with the place."""
-        if self.positions != "rotary":
-            return x
-        half = x.shape[-1] // 2
-        angle = at[:, None, None] * 10000.0 ** (-jnp.arange(half) / half)
-        left, right = x[..., :half], x[..., half:]
-        cos, sin = jnp.cos(angle), jnp.sin(angle)
-        return jnp.concatenate([left * cos - right * sin, left * sin + right * cos], axis=-1)
+        return turned(x, at) if self.positions == "rotary" else x

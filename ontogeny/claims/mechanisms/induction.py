@@ -33,7 +33,7 @@ SEEN: dict[str, Probe] = {
 # ------------------------------------------------------------------------------ full transformers
 
 FULL = Sizes(laptop={"length": 128, "rows": 32}, paper={"length": 256, "rows": 64})
-FULL_STEPS = Sizes(laptop=600, paper=2000)
+FULL_STEPS = Sizes(laptop=500, paper=2000)
 FULL_WIDTH = Sizes(laptop=64, paper=128)
 FULL_RATE = Sizes(laptop=3e-3, paper=1e-2)
 
@@ -52,7 +52,7 @@ def full(scale: str, depth: int) -> Experiment:
     "Slides: one-layer and two-layer transformers",
     departures=(
         Sizes(
-            laptop="width 64, 128 characters, batches of 32, 600 steps at 3e-3 (the paper's: 128, "
+            laptop="width 64, 128 characters, batches of 32, 500 steps at 3e-3 (the paper's: 128, "
             "256, 64, rate 1e-2)",
             paper="2,000 steps: how long the paper trained is not known",
         ),

@@ -1,0 +1,95 @@
+"""The transformer of the theorems on LEGO: one-hot clauses, two blocks of attention, neurons."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from ..core import Task, Trace
+from ..fields import count, number
+from ..tasks.lego import Sentence
+from .clauses import ClauseModel, Tables, lego, slots
+from .initial import gaussians
+
+
+class BlockParams(NamedTuple):
+    """Attention to predicates and to answers; and what each neuron makes of each slot's tokens."""
+
+    look: Float[Array, "variable variable"]  # Q43: from an answer's variable to a predicate's x'
+    keep: Float[Array, "variable variable"]  # Q44: from an answer's variable to an answer's
+    neurons: Tables  # W, its last axis going over classes and neurons
+
+
+class Kept(NamedTuple):
+    """Of every clause: the variable to look it up by, its kind, and what neurons make of it."""
+
+    by: Int[Array, "clause 1"]
+    answer: Bool[Array, "clause 1"]
+    made: Float[Array, "clause neuron"]
+
+
+class BlockSparse(ClauseModel):
+    """Every class j that may be answered has `neurons` of its own, m of them:
+
+        F_j = min(B, Σ_r sReLU(⟨W_jr, Σ_k a_k Z_k⟩ + b)),   b = σ₀ log d, B = `clip` log d
+
+    and the attention a is a softmax of Q43 and Q44 alone, at first 0. σ₀ = d^(-1/2).
+    """
+
+    neurons: int = count(8)  # m
+    power: int = count(4, least=2)  # q of the smooth ReLU
+    knee: float = number(0.5, above=0)  # ρ, where it becomes straight
+    clip: float = number(4.0, above=0)  # C_B
+
+    def init(self, task: Task, key: Key[Array, ""]) -> BlockParams:
+        task = lego(self, task)
+        wide = task.answers * self.neurons
+        tables = gaussians(key, *((size, wide) for size in (*slots(task), 0)))
+        spread = task.vocab**-0.5
+        nothing = jnp.zeros((task.variables, task.variables))
+        return BlockParams(nothing, nothing, Tables(*(spread * table for table in tables)))
+
+    def sizes(self, params: BlockParams) -> tuple[int, int]:
+        return len(params.neurons.variable), len(params.neurons.value)
+
+    def kept(self, params: BlockParams, sentence: Sentence, first: Int[Array, ""]) -> Kept:
+        predicates, answers = sentence
+        by = jnp.concatenate([predicates[:, 2:], answers[:, :1]])
+        answer = jnp.arange(len(by))[:, None] >= len(predicates)
+        return Kept(by, answer, params.neurons.clauses(sentence, first))
+
+    def answered(
+        self,
+        params: BlockParams,
+        cache: Kept,
+        answers: Int[Array, "read 2"],
+        places: Int[Array, " read"],
+    ) -> Trace:
+        asked, by = answers[:, :1], cache.by[:, 0]
+        scores = jnp.where(cache.answer[:, 0], params.keep[asked, by], params.look[asked, by])
+        seen = jnp.arange(len(by)) <= places[:, None]
+        weights = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1)
+        size = 1.0 + sum(len(params.neurons[slot]) for slot in (0, 1, 4))  # d, with the blank
+        mixed = weights @ cache.made + size**-0.5 * jnp.log(size)
+        active = smooth_relu(mixed, self.power, self.knee).reshape(len(places), -1, self.neurons)
+        outputs = jnp.minimum(jnp.sum(active, axis=2), self.clip * jnp.log(size))
+        return Trace(outputs, mixed[None], (weights[None],))
+
+
+def smooth_relu(x: Float[Array, "..."], power: int, knee: float) -> Float[Array, "..."]:
+    """0, then x^q / (q ρ^(q-1)) up to ρ, then straight: continuous with its slope."""
+    bent = knee / power * (jax.nn.relu(x) / knee) ** power
+    return jnp.where(x < knee, bent, x - knee * (1 - 1 / power))
+
+
+def feature_magnitudes(
+    params: BlockParams, neurons: int
+) -> tuple[Float[Array, "class neuron action"], Float[Array, "class neuron value"]]:
+    """V_jr(g) and V_jr(y): what the neurons of each value make of an action and of a value."""
+    variables = len(params.neurons.variable)
+
+    def of(table: Float[Array, "token neuron"]) -> Float[Array, "class neuron token"]:
+        return table.T.reshape(-1, neurons, len(table))[variables:]
+
+    return of(params.neurons.action), of(params.neurons.value)

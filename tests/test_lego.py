@@ -1,0 +1,455 @@
+"""LEGO: sentences, models of clauses, rollouts, self-training, probes."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from ontogeny import (
+    GPT2,
+    Able,
+    AdamW,
+    Analogy,
+    BlockSparse,
+    ChainAdam,
+    ChainDescent,
+    ClauseAttention,
+    ClauseTransformer,
+    Combinations,
+    Concentration,
+    Decoder,
+    Descent,
+    Diagonals,
+    Experiment,
+    Features,
+    Gap,
+    Invalid,
+    Lego,
+    Loss,
+    OneLayer,
+    Promise,
+    Retrieval,
+    Success,
+    Unaided,
+    UnaidedByStep,
+    execute,
+)
+from ontogeny.core import Moment
+from ontogeny.models.block_sparse import smooth_relu
+from ontogeny.models.clauses import own_answers, sentences_of
+from ontogeny.models.rotary import turned
+from ontogeny.tasks.lego import CLAUSE, distinct
+
+SMALL = Lego(action="S3", chain=2, variables=9, rows=6)
+NARROW = ClauseTransformer(width=8, neurons=6)
+TINY = BlockSparse(neurons=4)
+
+
+def drawn(task, split, seed=1):
+    """Rows of a split, by one compiled draw."""
+    world = task.world(jr.key(0))
+    return jax.jit(lambda key: task.sample(world, split, key))(jr.key(seed))
+
+
+def at(task, model, seed=0):
+    params = model.init(task, jr.key(seed))
+    return Moment(task, task.world(jr.key(seed)), model, params, jr.key(seed + 1))
+
+
+def stepped(stage, now):
+    """The parameters after one step, compiled."""
+    return jax.jit(lambda params: stage.step(now.with_params(params), stage.init(now))[0])(
+        now.params
+    )
+
+
+def asked(now, *probes):
+    """What probes answer, compiled."""
+    return jax.jit(lambda params: [probe(now.with_params(params)) for probe in probes])(now.params)
+
+
+# ------------------------------------------------------------------------------ sentences
+
+
+@pytest.mark.parametrize("split", ["train", "permuted", "2 steps", "4 steps", "8 steps"])
+@pytest.mark.parametrize("task", [SMALL, replace(SMALL, known=4), replace(SMALL, thought=False)])
+def test_sentences_follow_the_action(task, split):
+    batch = drawn(task, split)
+    predicates, answers = map(np.asarray, sentences_of(task, batch))
+    for row in range(task.rows):
+        held = {int(answers[row, 0, 0]): int(answers[row, 0, 1])}
+        chain = {int(x): (int(of), int(g)) for x, g, of in predicates[row]}
+        assert len(chain) == len(predicates[row])
+        for _ in chain:
+            (made,) = [x for x, (of, _) in chain.items() if of in held and x not in held]
+            of, g = chain[made]
+            held[made] = int(task.group.table[g, held[of]])
+        told = [(int(t) // task.values, int(t) % task.values) for t in batch.targets[row]]
+        assert all(held[x] == y for x, y in told)
+        assert all(held[int(x)] == y for x, y in answers[row])
+        if task.thought:
+            assert [x for x, _ in told[:-1]] == [int(x) for x, _ in answers[row, 1:]]
+        else:
+            assert batch.inputs.shape[1] == CLAUSE * (len(chain) + 1)
+    in_order = (predicates[:, 1:, 2] == predicates[:, :-1, 0]).all()
+    assert in_order == (split != "permuted")
+
+
+def test_blanks_stand_where_they_should():
+    batch = drawn(SMALL, "train")
+    blank = np.asarray(batch.inputs.reshape(SMALL.rows, 4, CLAUSE)) == SMALL.vocab - 1
+    assert (blank[:, :2] == [False, False, False, True, True]).all()
+    assert (blank[:, 2:] == [True, True, True, False, False]).all()
+
+
+def test_known_sentences_come_back_and_are_as_many_as_said():
+    task = replace(SMALL, known=5, rows=200)
+    rows = {tuple(map(int, row)) for row in drawn(task, "train").inputs}
+    again = {tuple(map(int, row)) for row in drawn(task, "train", seed=2).inputs}
+    assert len(rows) == 5 and rows == again
+    other = {tuple(map(int, row)) for row in drawn(task, "2 steps").inputs}
+    assert len(other) > 50  # other splits are not restricted to them
+
+
+@pytest.mark.parametrize(("number", "of"), [(3, 5), (6, 6), (17, 20)])
+def test_variables_are_different_and_any(number, of):
+    draws = np.asarray(
+        jax.jit(jax.vmap(lambda k: distinct(k, number, of)))(jr.split(jr.key(0), 4000))
+    )
+    assert all(len(set(row)) == number for row in draws.tolist())
+    for place in range(number):
+        counts = np.bincount(draws[:, place], minlength=of)
+        assert np.abs(counts - 4000 / of).max() < 5 * np.sqrt(4000 / of)
+    first = draws[draws[:, 0] == 0][:, 1]  # given the first, the others are still alike
+    counts = np.bincount(first, minlength=of)[1:]
+    assert np.abs(counts - len(first) / (of - 1)).max() < 5 * np.sqrt(len(first) / (of - 1))
+
+
+def test_bad_tasks_are_told():
+    with pytest.raises(Invalid, match="about 6 variables"):
+        Lego(chain=5, variables=5)
+    with pytest.raises(Invalid, match=r"Lego.action: .* is no group"):
+        Lego(action="the monster")
+    with pytest.raises(Invalid, match="not a permutation"):
+        Lego(action="<(0 1 0)>")
+    assert Lego(chain=5, variables=6).chains == (5,)
+    assert Lego(chain=5, variables=200).chains == (5, 10, 20, 40, 80, 160)
+    with pytest.raises(Invalid, match="has no split '320 steps'"):
+        Experiment(
+            Lego(), NARROW, (AdamW(steps=2, rate=0.1),), {"x": Unaided("320 steps")}, looks=1
+        )
+
+
+# ------------------------------------------------------------------------------ models
+
+VARIANTS = [
+    NARROW,
+    ClauseTransformer(width=8, neurons=6, positions="learned"),
+    ClauseTransformer(width=8, neurons=6, positions="rotary", residual=True),
+    ClauseTransformer(width=8, neurons=6, residual=True, normed=True),
+    ClauseTransformer(width=8, neurons=6, one_hot=True, positions="learned"),
+    TINY,
+]
+variants = pytest.mark.parametrize("model", VARIANTS, ids=lambda m: repr(m)[:60])
+
+
+def moved(params, by=0.3):
+    """Parameters none of which is zero, so that nothing is overlooked."""
+    leaves, tree = jax.tree.flatten(params)
+    keys = jr.split(jr.key(5), len(leaves))
+    return tree.unflatten(
+        [x + by * jr.normal(k, x.shape) for x, k in zip(leaves, keys, strict=True)]
+    )
+
+
+@variants
+def test_an_answer_does_not_know_what_comes_later(model):
+    now = at(SMALL, model)
+    now = now.with_params(moved(now.params))
+    batch = drawn(now.task, "4 steps")
+    cut = batch._replace(inputs=batch.inputs[:, : 5 * CLAUSE], at=batch.at[:, :1])
+    full, short = (jax.jit(lambda b: now.trace(b).outputs)(b) for b in (batch, cut))
+    assert jnp.allclose(full[:, :1], short, atol=1e-5)
+
+
+@variants
+def test_a_rollout_is_the_model_asked_again_and_again(model):
+    now = at(SMALL, model)
+    now = now.with_params(moved(now.params))
+    batch = drawn(now.task, "4 steps")
+    found = jax.jit(lambda p: own_answers(model, p, batch, SMALL))(now.params)
+    sentences = sentences_of(SMALL, batch)
+    answers, trace = sentences.answers[:, :1], jax.jit(lambda b: now.trace(b).outputs)
+    for step in range(4):
+        padding = jnp.zeros((SMALL.rows, 5 - answers.shape[1], 2), int)
+        shown = jnp.concatenate([answers, padding], axis=1)
+        outputs = trace(SMALL.batch(sentences._replace(answers=shown)))[:, step]
+        best = [jnp.argmax(part, axis=1) for part in jnp.split(outputs, [SMALL.variables], axis=1)]
+        answers = jnp.concatenate([answers, jnp.stack(best, axis=1)[:, None]], axis=1)
+    assert jnp.array_equal(found, answers[:, 1:])
+
+
+@pytest.mark.parametrize("positions", ["none", "learned", "rotary"])
+def test_projected_tables_are_the_direct_computation(positions):
+    model = ClauseTransformer(width=16, neurons=12, positions=positions)
+    now = at(Lego(rows=8), model)
+    batch = drawn(now.task, "train")
+
+    def direct(params, sentence):
+        """Clauses embedded first, then projected, with a mask over all pairs of clauses."""
+        clauses = params.tables.clauses(sentence, jnp.zeros((), int))
+        place = jnp.arange(len(clauses))
+        q, k, v = (
+            (clauses @ w).reshape(len(clauses), 2, 8)
+            for w in (params.query, params.key, params.value)
+        )
+        if positions == "rotary":
+            q, k = turned(q, place), turned(k, place)
+        scores = jnp.einsum("qhp,khp->hqk", q, k) / 8**0.5
+        weights = jax.nn.softmax(jnp.where(place <= place[:, None], scores, -jnp.inf))
+        mixed = jnp.einsum("hqk,khp->qhp", weights, v).reshape(len(clauses), 16)
+        out = params.narrow(jax.nn.relu(params.widen(mixed))) @ params.unembed
+        return out[len(sentence.predicates) :]
+
+    def loss(outputs):
+        return now.task.loss(outputs, batch)
+
+    def ours(params):
+        return loss(now.with_params(params).trace(batch).outputs)
+
+    def theirs(params):
+        return loss(jax.vmap(direct, (None, 0))(params, sentences_of(now.task, batch)))
+
+    (a, da), (b, db) = (jax.jit(jax.value_and_grad(f))(now.params) for f in (ours, theirs))
+    assert jnp.allclose(a, b, atol=1e-5)
+    for x, y in zip(jax.tree.leaves(da), jax.tree.leaves(db), strict=True):
+        assert jnp.allclose(x, y, atol=1e-5)
+
+
+def test_smooth_relu_is_smooth():
+    x = jnp.linspace(-1, 2, 3001)
+    y, slope = jax.vmap(jax.value_and_grad(lambda x: smooth_relu(x, 4, 0.5)))(x)
+    assert (y[x <= 0] == 0).all()
+    assert jnp.allclose(
+        y[(x > 0) & (x <= 0.5)], x[(x > 0) & (x <= 0.5)] ** 4 / (4 * 0.5**3), atol=1e-6
+    )
+    assert jnp.allclose(y[x > 0.5], x[x > 0.5] - 0.5 * (1 - 1 / 4), atol=1e-6)
+    assert jnp.abs(jnp.diff(slope)).max() < 0.01
+
+
+def test_the_theorems_model_is_the_definition():
+    """One-hot clauses of 5 d numbers, a Q of 5 d x 5 d of which two blocks are not zero, and
+    neurons that read the mixture of clauses."""
+    model = BlockSparse(neurons=3, clip=0.3)
+    task = replace(SMALL, rows=4)
+    now = at(task, model)
+    now = now.with_params(moved(now.params))
+    batch = drawn(now.task, "4 steps")
+    d, x, y, m = task.vocab, task.variables, task.values, 3
+    params = jax.tree.map(np.asarray, now.params)
+    q = np.zeros((5, d, 5, d))
+    q[3, :x, 2, :x], q[3, :x, 3, :x] = params.look, params.keep
+    w = np.zeros((5, d, (x + y) * m))
+    for slot, (table, start) in enumerate(
+        zip(params.neurons[:5], (0, x + y, 0, 0, x), strict=True)
+    ):
+        w[slot, start : start + len(table)] = table
+    one_hot = np.eye(d)
+    one_hot[d - 1] = 0  # the blank
+    outputs = np.asarray(jax.jit(lambda: now.trace(batch).outputs)())
+    for row in range(4):
+        z = one_hot[np.asarray(batch.inputs[row]).reshape(-1, 5)].reshape(-1, 5 * d)
+        for read in range(4):
+            upto = z[: 5 + read]
+            score = upto[-1] @ q.reshape(5 * d, 5 * d) @ upto.T
+            attention = np.exp(score) / np.exp(score).sum()
+            inner = attention @ upto @ w.reshape(5 * d, -1) + d**-0.5 * np.log(d)
+            logits = np.asarray(smooth_relu(inner, 4, 0.5)).reshape(-1, m).sum(axis=1)
+            assert np.allclose(outputs[row, read], np.minimum(logits, 0.3 * np.log(d)), atol=1e-5)
+    assert outputs.max() == pytest.approx(0.3 * np.log(d))
+
+
+def test_the_theorems_model_begins_as_it_should():
+    params = at(Lego(), BlockSparse()).params
+    assert not params.look.any() and not params.keep.any()
+    size = 200 + 6 + 6 + 1
+    assert jnp.std(params.neurons.made) == pytest.approx(size**-0.5, rel=0.02)
+
+
+def test_models_of_clauses_want_clauses():
+    for model in (NARROW, TINY):
+        with pytest.raises(Invalid, match="reads the clauses of Lego"):
+            model.init(Analogy(tuples=3), jr.key(0))
+    with pytest.raises(Invalid, match="even width"):
+        ClauseTransformer(width=6)
+    with pytest.raises(Invalid, match="no stream"):
+        ClauseTransformer(one_hot=True, residual=True)
+
+
+@pytest.mark.parametrize("model", [Decoder(width=8, heads=2), GPT2(width=8, depth=1, heads=2)])
+def test_models_of_tokens_read_sentences_too(model):
+    now = at(SMALL, model)
+    batch = drawn(SMALL, "4 steps")
+    outputs = jax.jit(lambda: now.trace(batch).outputs)()
+    assert jnp.isfinite(SMALL.loss(outputs, batch))
+    assert SMALL.right(outputs, batch).shape == (6, 4)
+
+
+# ------------------------------------------------------------------------------ teaching
+
+
+def test_own_labels_are_the_teachers():
+    now = at(SMALL, NARROW)
+    stage = ChainAdam(steps=2, rate=0.1, split="4 steps", labels="own")
+    memory = stage.init(now)
+    move = jax.jit(lambda params, memory: stage.step(now.with_params(params), memory))
+    params, after = move(now.params, memory)
+    assert eqx.tree_equal(after.teacher, now.params) and not eqx.tree_equal(params, now.params)
+    batch = drawn(now.task, "4 steps")
+    found = jax.jit(lambda params: own_answers(NARROW, params, batch, SMALL))(now.params)
+    taught = SMALL.batch(
+        sentences_of(SMALL, batch)._replace(
+            answers=jnp.concatenate([sentences_of(SMALL, batch).answers[:, :1], found], axis=1)
+        )
+    )
+    wanted = jax.jit(jax.grad(lambda p: now.with_params(p).loss(taught)))(now.params)
+    step = ChainDescent(steps=1, rate=1.0, split="4 steps", labels="own")
+    reached = stepped(step, now)
+    taken = jax.tree.map(lambda a, b: a - b, now.params, reached)
+    for a, b in zip(jax.tree.leaves(taken), jax.tree.leaves(wanted), strict=True):
+        assert jnp.allclose(a, b, atol=1e-5)
+
+
+def test_values_alone_teach_no_variables_and_one_answer_alone_counts():
+    now = at(SMALL, NARROW)
+    stage = ChainDescent(steps=1, rate=1.0, counted="value", answer=2, split="4 steps")
+    params = stepped(stage, now)
+    moved = params.unembed - now.params.unembed
+    assert not moved[:, : SMALL.variables].any() and moved[:, SMALL.variables :].any()
+    batch = drawn(now.task, "4 steps")
+    only = batch._replace(weights=jnp.zeros((6, 4)).at[:, 1].set(1.0))
+    slope = jax.grad(lambda p: SMALL.value_loss(now.with_params(p).trace(only).outputs, only))
+    assert jnp.allclose(moved, -jax.jit(slope)(now.params).unembed, atol=1e-5)
+
+
+def test_true_labels_are_plain_training():
+    now = at(SMALL, NARROW)
+    ours, plain = ChainAdam(steps=1, rate=0.1), AdamW(steps=1, rate=0.1)
+    a, b = stepped(ours, now), stepped(plain, now)
+    assert eqx.tree_equal(a, b, rtol=1e-6, atol=1e-6)
+
+
+def test_a_model_that_can_do_nothing_does_not_teach_itself():
+    regime = (
+        AdamW(steps=2, rate=1e-3),
+        Able("2 steps", least=0.9),
+        ChainAdam(steps=2, rate=1e-3, split="4 steps", labels="own"),
+    )
+    probes = {"unaided": Unaided("2 steps")}
+    run = execute({"it": Experiment(SMALL, NARROW, regime, probes, looks=1)}, 1)["it"]
+    assert "has nothing to teach itself" in run.trouble[0]
+    able = (regime[0], Able("2 steps", least=0.0), regime[2])
+    run = execute({"it": Experiment(SMALL, NARROW, able, probes, looks=1)}, 1)["it"]
+    assert not run.trouble
+
+
+def test_stages_of_chains_want_chains():
+    stage = ChainAdam(steps=1, rate=0.1)
+    now = at(replace(SMALL, thought=False), NARROW)
+    with pytest.raises(Invalid, match="thought=True"):
+        stage.step(now, stage.init(now))
+    now = at(Analogy(tuples=3), OneLayer(width=14))
+    with pytest.raises(Invalid, match="models of clauses"):
+        stage.step(now, stage.init(now))
+
+
+def test_one_step_is_learnt_in_no_time():
+    """A group of two, one action: all there is to training, once, from end to end."""
+    task = Lego(action="C2", chain=1, variables=4, rows=64)
+    probes = {"loss": Loss("train"), "unaided": Unaided("1 step"), "told": Success("1 step")}
+    stage = AdamW(steps=300, rate=1e-2)
+    run = execute(
+        {"it": Experiment(task, ClauseTransformer(width=16, neurons=16), (stage,), probes)}, 1
+    )
+    assert run["it"].final("unaided").values > 0.99 and run["it"].final("told").values > 0.99
+
+
+# ------------------------------------------------------------------------------ probes
+
+
+def by_hand(task, model, strength=50.0, level=10.0):
+    """Attention written down; and neurons for S3 or C_n: one for each value and answer."""
+    params = at(task, model).params
+    x, y, m = task.variables, task.values, model.neurons
+    nothing = jax.tree.map(jnp.zeros_like, params.neurons)
+    made = np.zeros((x, (x + y), m))
+    made[range(x), range(x), 0] = level
+    action, value = np.full((task.group.order, x + y, m), -level), np.full((y, x + y, m), -level)
+    action[:, :x], value[:, :x] = 0, 0
+    for g in range(task.group.order):
+        for state in range(y):
+            action[g, x + task.group.table[g, state], state] = level
+    value[range(y), x:, range(y)] = level
+    flat = [jnp.asarray(t.reshape(len(t), -1), jnp.float32) for t in (made, action, value)]
+    neurons = nothing._replace(made=flat[0], action=flat[1], value=flat[2])
+    diagonal = strength * jnp.eye(x)
+    return params._replace(look=diagonal, keep=diagonal, neurons=neurons)
+
+
+@pytest.mark.parametrize("action", ["C3", "S3"])
+def test_the_mechanism_written_down_is_found_by_every_probe(action):
+    task = Lego(action=action, chain=2, variables=9, rows=32)
+    model = BlockSparse(neurons=3, clip=4.0)
+    now = at(task, model).with_params(by_hand(task, model))
+    far, any_order, by_step, found, lost, gap, diagonals = asked(
+        now,
+        Unaided("8 steps"),
+        Unaided("permuted"),
+        UnaidedByStep("4 steps"),
+        Retrieval("permuted"),
+        Concentration("8 steps"),
+        Gap("4 steps"),
+        Diagonals(),
+    )
+    assert far == 1 and any_order == 1 and jnp.array_equal(by_step, jnp.ones(4))
+    assert jnp.allclose(found, 0.5, atol=1e-5)
+    assert lost == pytest.approx(0, abs=1e-5) and gap == pytest.approx(0, abs=1e-5)
+    assert diagonals.tolist() == [[50.0, 0.0], [50.0, 0.0]]
+    heat, features, promise, chances = asked(
+        now, ClauseAttention("2 steps"), Features(), Promise(), Combinations()
+    )
+    assert jnp.allclose(heat, jnp.array([[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]]), atol=1e-5)
+    level = 10 / (4 * np.log(task.vocab))
+    assert jnp.allclose(features, level * jnp.array([1, -1, 1, -1]), atol=1e-4)
+    assert jnp.allclose(promise, 10.0)
+    assert jnp.all(chances > 0.99)
+
+
+def test_attention_elsewhere_is_counted():
+    now = at(SMALL, TINY)  # attends to all clauses alike
+    reads = jnp.arange(4)
+    even = 1 / (4 + 1 + reads)
+    found, lost, gap = asked(now, Retrieval("4 steps"), Concentration("4 steps"), Gap("4 steps"))
+    assert jnp.allclose(found, jnp.stack([even, even], axis=1), atol=1e-6)
+    assert lost == pytest.approx(float(1 - 2 * even.mean()), abs=1e-6)
+    assert gap == pytest.approx(0, abs=1e-6)
+
+
+def test_probes_of_the_theorems_model_say_so():
+    now = at(SMALL, NARROW)
+    for probe in (Diagonals(), Features(), Promise()):
+        with pytest.raises(Invalid, match="about BlockSparse"):
+            probe(now)
+    with pytest.raises(Invalid, match="models of clauses"):
+        Unaided("train")(at(SMALL, Decoder(width=8, heads=2)))
+
+
+def test_descent_on_one_step_moves_only_neurons():
+    now = at(replace(SMALL, chain=1), TINY)
+    stage = Descent(steps=1, rate=1.0, split="1 step", parts=("neurons",))
+    params = stepped(stage, now)
+    assert not params.look.any() and not eqx.tree_equal(params.neurons, now.params.neurons)
