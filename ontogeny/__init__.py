@@ -60,6 +60,7 @@ _HOMES = {
     "regimes.program": ("MinimalNorm", "SymmetricOptimum"),
     "regimes.readout": ("ReadoutDescent",),
     "probes.behaviour": ("Error", "Loss", "Success", "WholeSuccess"),
+    "probes.copying": ("BigramGap", "Copied"),
     "probes.facts": ("Hallucination", "RelationEntropy", "RelationLoss", "RelationMass"),
     "probes.hops": ("HopAttention", "HopsByLayer"),
     "probes.induction": (

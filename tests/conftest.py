@@ -54,3 +54,9 @@ def tiny(rate=1.0, ratio=2.0, width=16, steps=20, looks=5, **changes):
 @pytest.fixture
 def store(tmp_path):
     return Store(tmp_path / "store")
+
+
+def pytest_collection_modifyitems(items):
+    """What takes longest begins first, so that nobody waits for it at the end."""
+    slow = ("test_workers", "test_words", "test_cli")
+    items.sort(key=lambda item: item.module.__name__ not in slow)

@@ -11,8 +11,10 @@ import pytest
 from ontogeny import (
     Associations,
     AttentionStack,
+    BigramGap,
     BuiltHead,
     BuiltHops,
+    Copied,
     Decoder,
     EvenAttention,
     Facts,
@@ -343,6 +345,7 @@ def test_heads_and_probes_say_what_they_are_for():
         (MemoryRecall(), "looks into InductionPair"),
         (PreviousToken(), "depth=2"),
         (NoiseMargin(), "feed-forward"),
+        (BigramGap(), "feed-forward"),
         (InductionScore(), "the model has 1"),
         (SoftRank("forward3"), "no matrix 'forward3'"),
     ):
@@ -424,6 +427,27 @@ def test_without_its_last_layer_a_noisy_model_answers_from_context():
     assert jnp.allclose(rank, 1.0, atol=1e-5) and jnp.allclose(margin, 90.0, atol=1e-3)
     with pytest.raises(Invalid, match="'forward2' is not a matrix"):
         SoftRank("forward2")(now)
+
+
+def test_answers_are_copied_or_known_by_heart():
+    """A built head says what it looks at; a layer that holds the logarithms knows the bigrams."""
+    task = Triggers(source="zipf 12", length=20, triggers=2, again=False, held=32)
+    now = moment(task, OneHotPair(width=3 * 12 + 2 * 20, last="linear"))
+    built = BuiltHead().solve(now)
+    after = jnp.asarray(task.bigrams.after)
+    learnt = built.unembed.T @ jnp.log(jnp.maximum(after, 1e-30)).T @ built.tokens
+
+    @jax.jit
+    def look(weight):
+        seen = now.with_params(built._replace(forward2=built.forward2._replace(weight=weight)))
+        return Copied()(seen), BigramGap()(seen)
+
+    copied, gap = look(jnp.zeros_like(learnt))
+    plain = np.delete(np.arange(12), task.commonest)
+    even = np.mean(np.sum(np.asarray(after)[plain] * np.log(np.asarray(after)[plain] * 12), axis=1))
+    assert copied == 1 and gap == pytest.approx(even, abs=1e-4)
+    assert look(learnt)[1] == pytest.approx(0, abs=1e-4)
+    assert look(100 * learnt)[0] < 0.5  # so loud that nothing else is heard
 
 
 # ------------------------------------------------------------------------------ hops
