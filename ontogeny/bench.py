@@ -19,6 +19,7 @@ from rich.table import Table
 from .core import Experiment, Task, Trace
 from .cost import cost
 from .environment import processor
+from .models.clauses import ClauseTransformer
 from .models.gpt2 import GPT2
 from .models.induction import MEMORIES, InductionPair, Params, attend
 from .models.one_layer import OneLayer
@@ -28,6 +29,7 @@ from .regimes.descent import AdamW, Descent
 from .regimes.momentum import Momentum
 from .regimes.readout import ReadoutDescent
 from .tasks.analogy import Analogy
+from .tasks.lego import Lego
 from .tasks.triggers import Triggers
 from .workers import cores, settle
 
@@ -37,7 +39,7 @@ _GEMM = 1024
 
 def subjects() -> dict[str, Experiment]:
     """What is trained: the one-layer model in both its stages and end to end, GPT-2s, an
-    induction pair."""
+    induction pair, a transformer of clauses."""
     task, few = Analogy(tuples=100, ratio=4.0), Analogy(tuples=10, ratio=4.0)
     attention = Descent(steps=10, rate=1.0, parts=("key_query", "value"))
 
@@ -55,6 +57,7 @@ def subjects() -> dict[str, Experiment]:
         "GPT-2, width 256": trained(GPT2(width=256), AdamW(steps=6, rate=1e-3)),
         "induction pair": trained(InductionPair(width=256), memories, triggers),
         "the same without tables": trained(_Direct(width=256), memories, triggers),
+        "LEGO, clauses": trained(ClauseTransformer(), AdamW(steps=10, rate=1e-3), Lego()),
     }
 
 
@@ -125,7 +128,7 @@ def table(found: dict[str, Any]) -> Table:
         seeds = found["seeds"].get(name)
         scaling = " ".join(f"×{rate / seeds['1']:.1f}" for rate in seeds.values()) if seeds else ""
         fraction = f"{row['fraction_of_peak']:.0%}"
-        result.add_row(name, f"{row['gflops']:.0f}", fraction, f"{one:.0f}", more, scaling)
+        result.add_row(name, f"{row['gflops']:.0f}", fraction, f"{one:.3g}", more, scaling)
     return result
 
 
