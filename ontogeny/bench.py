@@ -128,7 +128,8 @@ def table(found: dict[str, Any]) -> Table:
         seeds = found["seeds"].get(name)
         scaling = " ".join(f"×{rate / seeds['1']:.1f}" for rate in seeds.values()) if seeds else ""
         fraction = f"{row['fraction_of_peak']:.0%}"
-        result.add_row(name, f"{row['gflops']:.0f}", fraction, f"{one:.3g}", more, scaling)
+        rate = f"{one:,.0f}" if one >= 100 else f"{one:.3g}"
+        result.add_row(name, f"{row['gflops']:.0f}", fraction, rate, more, scaling)
     return result
 
 
