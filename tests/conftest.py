@@ -1,5 +1,6 @@
 """Every annotation of the package is checked while the tests run (jaxtyping and beartype)."""
 
+import gc
 import os
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
@@ -30,6 +31,7 @@ from ontogeny import (
     Success,
 )
 
+gc.set_threshold(200_000, 50, 100)  # traced programs are many objects that live long
 jax.config.update("jax_disable_most_optimizations", True)  # what is tested here runs once
 
 PROBES = {
