@@ -362,6 +362,9 @@ def test_stages_of_chains_want_chains():
     now = at(replace(SMALL, thought=False), NARROW)
     with pytest.raises(Invalid, match="thought=True"):
         stage.step(now, stage.init(now))
+    now, late = at(SMALL, NARROW), ChainAdam(steps=1, rate=0.1, answer=3)
+    with pytest.raises(Invalid, match="'train' has 2 answers"):
+        late.step(now, late.init(now))
     now = at(Analogy(tuples=3), OneLayer(width=14))
     with pytest.raises(Invalid, match="models of clauses"):
         stage.step(now, stage.init(now))

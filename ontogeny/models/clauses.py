@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from ..core import Batch, Model, Params, Task, Trace
 from ..fields import Invalid, choice, count, number, static
@@ -96,6 +96,13 @@ def own_answers(
 ) -> Int[Array, "row answer 2"]:
     """What the model answers to each row when left to itself."""
     return jax.vmap(model.rollout, (None, 0))(params, sentences_of(task, batch))
+
+
+def right_unaided(
+    model: ClauseModel, params: Params, batch: Batch, task: Lego
+) -> Bool[Array, "row answer"]:
+    """Which of those answers hold the right value."""
+    return own_answers(model, params, batch, task)[..., 1] == batch.targets % task.values
 
 
 class Tables(NamedTuple):

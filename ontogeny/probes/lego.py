@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float
 from ..core import Moment, Probe
 from ..fields import Invalid, split
 from ..models.block_sparse import BlockSparse, feature_magnitudes
-from ..models.clauses import ClauseModel, lego, own_answers, sentences_of
+from ..models.clauses import ClauseModel, lego, right_unaided, sentences_of
 from ..tasks.lego import Lego, Sentence
 
 
@@ -168,6 +168,4 @@ def retrieved(now: Moment, split: str) -> Float[Array, "row answer 2"]:
 
 def _right(now: Moment, split: str) -> Bool[Array, "row answer"]:
     model, task = read_by_clauses(now)
-    batch = now.batch(split)
-    found = own_answers(model, now.params, batch, task)
-    return found[..., 1] == batch.targets % task.values
+    return right_unaided(model, now.params, now.batch(split), task)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key
 
 from ..core import Batch, Memory, Moment, Params, Solver, Task, World
 from ..fields import Invalid, choice, count, number, split
-from ..models.clauses import ClauseModel, lego, own_answers, sentences_of
+from ..models.clauses import ClauseModel, lego, own_answers, right_unaided, sentences_of
 from ..tasks.lego import Lego, Sentence
 from .descent import AdamW, Descent, _Gradient
 
@@ -56,8 +56,8 @@ class Able(Solver):
     def solve(self, now: Moment) -> Params:
         model, task = _chained(self, now)
         batch = now.batch(self.split)
-        found = jax.jit(lambda params: own_answers(model, params, batch, task))(now.params)
-        right = float(jnp.mean(jnp.all(found[..., 1] == batch.targets % task.values, axis=1)))
+        found = jax.jit(lambda params: right_unaided(model, params, batch, task))(now.params)
+        right = float(jnp.mean(jnp.all(found, axis=1)))
         if right < self.least:
             raise Invalid(
                 f"Able: {right:.0%} of chains of {self.split!r} are right, {self.least:.0%} are "
@@ -98,8 +98,11 @@ class _Seen(Task):
             found = own_answers(self.model, self.teacher, batch, self.task)
             answers = jnp.concatenate([sentences.answers[:, :1], found], axis=1)
             batch = self.task.batch(Sentence(sentences.predicates, answers))
+        reads = batch.at.shape[1]
+        if self.answer > reads:
+            raise Invalid(f"answer={self.answer} is to count: {split!r} has {reads} answers")
         if self.answer:
-            counts = jnp.arange(batch.at.shape[1]) == self.answer - 1
+            counts = jnp.arange(reads) == self.answer - 1
             batch = batch._replace(weights=batch.weights * counts)
         return batch
 

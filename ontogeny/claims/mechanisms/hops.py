@@ -19,7 +19,7 @@ from ...regimes.hops import BuiltHops
 from ...tasks.hops import Hops, split_of
 from .setting import PAPER
 
-VALUES = Sizes(laptop=3, paper=4)
+VALUES = 3
 WIDTH = Sizes(laptop=96, paper=128)
 LOOKS = 40
 CHANCE = 0.45  # the best of forty looks, where a guess is right one time in three
@@ -28,7 +28,7 @@ ROWS = Sizes(laptop=64, paper=256)
 SIZED = (
     Sizes(
         laptop="3 values, width 96, 2 heads, batches of 64, up to 1,200 steps of Adam at 1e-3",
-        paper="4 values, width 128, 2 heads, batches of 256, up to 20,000 steps of Adam at 1e-3",
+        paper="3 values, width 128, 2 heads, batches of 256, up to 20,000 steps of Adam at 1e-3",
     ),
     "the paper's sizes did not survive; one hop is read after the first layer, two after the next "
     "and so on, as the theorem trains them",
@@ -42,7 +42,7 @@ def successes(task: Hops) -> dict[str, Probe]:
 
 def hopping(scale: str, hops: int, teaching: str, deeper: int = 0) -> Experiment:
     """A transformer of log₂ k + 1 layers taught k hops: hard alone, mixed, or from easy to hard."""
-    task = Hops(values=VALUES.at(scale), hops=hops, rows=ROWS.at(scale))
+    task = Hops(values=VALUES, hops=hops, rows=ROWS.at(scale))
     model = Decoder(
         width=WIDTH.at(scale),
         depth=len(task.asked) + deeper,
