@@ -13,13 +13,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 from jaxtyping import Array, Int
 from rich.table import Table
 
 from .core import Experiment, Task, Trace
 from .cost import cost
 from .environment import processor
-from .models.clauses import ClauseTransformer
+from .models.clauses import ClauseTransformer, own_answers
 from .models.gpt2 import GPT2
 from .models.induction import MEMORIES, InductionPair, Params, attend
 from .models.one_layer import OneLayer
@@ -29,11 +30,12 @@ from .regimes.descent import AdamW, Descent
 from .regimes.momentum import Momentum
 from .regimes.readout import ReadoutDescent
 from .tasks.analogy import Analogy
-from .tasks.lego import Lego
+from .tasks.lego import Lego, split_of
 from .tasks.triggers import Triggers
 from .workers import cores, settle
 
 LANES = (1, 4, 16)
+ROWS, CHAIN = 256, 160  # of free-running chains
 _GEMM = 1024
 
 
@@ -109,6 +111,8 @@ def measure(quick: bool = False, tell: Callable[[str], None] = lambda text: None
             tell(f"{name}, seeds")
             rates = [crew(1, ("train", name, lanes, repeats))[0]["steps"] for lanes in LANES]
             found["seeds"][name] = dict(zip(map(str, LANES), rates, strict=True))
+        tell("LEGO, free-running")
+        found["rollout_seconds"] = crew(1, ("rollout", repeats))[0]
     return found
 
 
@@ -117,7 +121,8 @@ def table(found: dict[str, Any]) -> Table:
     machine, peak = found["machine"], found["gemm_gflops"]
     title = (
         f"{machine['processor']}, {machine['cores']} cores, jax {found['jax']}: GEMM "
-        f"{peak['one worker']:.0f} GFLOP/s on one core, {peak['all workers']:.0f} on all"
+        f"{peak['one worker']:.0f} GFLOP/s on one core, {peak['all workers']:.0f} on all; "
+        f"{ROWS} free-running chains of {CHAIN} in {found['rollout_seconds']:.2g} s on one core"
     )
     result = Table(box=None, pad_edge=False, header_style="bold", caption=title)
     for column in ("training", "GFLOP/s", "of peak", "steps/s", "all workers", "1, 4, 16 seeds"):
@@ -170,6 +175,8 @@ def _serve(core: int, line: Connection) -> None:
                 line.send(_gemm(repeats))
             case ("train", name, lanes, repeats):
                 line.send(_train(subjects()[name], lanes, repeats))
+            case ("rollout", repeats):
+                line.send(_rollout(repeats))
 
 
 def _gemm(repeats: int) -> float:
@@ -182,6 +189,16 @@ def _product() -> Callable[[], Any]:
     matrix = jnp.ones((_GEMM, _GEMM))
     product = jax.jit(lambda x: x @ x)
     return lambda: product(matrix).block_until_ready()
+
+
+def _rollout(repeats: int) -> float:
+    """Seconds in which a transformer of clauses writes long chains, all its own answers."""
+    task, model = Lego(rows=ROWS), ClauseTransformer()
+    params, world = model.init(task, jr.key(0)), task.world(jr.key(1))
+    batch = jax.jit(lambda: task.sample(world, split_of(CHAIN), jr.key(2)))()
+    written = jax.jit(lambda params: own_answers(model, params, batch, task))
+    (seconds,) = _fastest([lambda: written(params).block_until_ready()], repeats)
+    return seconds
 
 
 def _train(experiment: Experiment, lanes: int, repeats: int) -> dict[str, float]:

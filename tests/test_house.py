@@ -25,6 +25,7 @@ LEVELS = [
 KIN = {("models", "models"), ("regimes", "models"), ("probes", "models"), ("claims", "claims")}
 KIN |= {("report", "report"), ("regimes", "regimes"), ("probes", "probes")}
 KIN |= {("models", "tasks"), ("regimes", "tasks"), ("probes", "tasks"), ("theory", "theory")}
+KIN |= {("tasks", "tasks")}
 
 
 def level(name):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ontogeny import Invalid, Templates
-from ontogeny.tasks.templates import distinct
+from ontogeny.tasks.distinct import distinct
 from ontogeny.theory.attention_kernel import (
     attention_kernel,
     canonical,

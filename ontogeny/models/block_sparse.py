@@ -89,7 +89,7 @@ def feature_magnitudes(
     """V_jr(g) and V_jr(y): what the neurons of each value make of an action and of a value."""
     variables = len(params.neurons.variable)
 
-    def of(table: Float[Array, "token neuron"]) -> Float[Array, "class neuron token"]:
+    def of(table: Float[Array, "token wide"]) -> Float[Array, "class neuron token"]:
         return table.T.reshape(-1, neurons, len(table))[variables:]
 
     return of(params.neurons.action), of(params.neurons.value)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..core import Moment, Probe
-from ..fields import Invalid, split
+from ..fields import Invalid, choice, split
 from ..models.block_sparse import BlockSparse, feature_magnitudes
 from ..models.clauses import ClauseModel, lego, right_unaided, sentences_of
 from ..tasks.lego import Lego, Sentence
@@ -31,13 +31,15 @@ class UnaidedByStep(Probe):
 
 
 class Retrieval(Probe):
-    """How much of its attention each answer gives to the clauses that the next one needs: to the
-    predicate of its variable, and to itself. The mean over heads and sentences."""
+    """How much of its attention each answer gives to a clause that the next one needs: to the
+    predicate that begins at its variable, or to itself. The mean over heads and sentences."""
 
     split: str = split("train")
+    clause: str = choice("predicate", "itself")
 
-    def __call__(self, now: Moment) -> Float[Array, "answer 2"]:
-        return jnp.mean(retrieved(now, self.split), axis=0)
+    def __call__(self, now: Moment) -> Float[Array, " answer"]:
+        place = ("predicate", "itself").index(self.clause)
+        return jnp.mean(retrieved(now, self.split)[..., place], axis=0)
 
 
 class Concentration(Probe):

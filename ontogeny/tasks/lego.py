@@ -21,8 +21,10 @@ from ..core import Batch, Task
 from ..fields import Invalid, count, static
 from ..theory.groups import Action, BadGroup
 from ..theory.groups import named as group
+from .distinct import below, distinct
 
 CLAUSE = 5  # tokens
+FEW = 8  # actions: in shorter chains, variables are drawn one after the other
 action_of = cache(group)
 
 
@@ -114,15 +116,17 @@ class Lego(Task):
         return jr.key_data(key)
 
     def sample(self, world: UInt32[Array, " part"], split: str, key: Key[Array, ""]) -> Batch:
-        chain, keys = self.chain, jr.split(key, self.rows)
+        chain, shuffled = self.chain, self.shuffled or split == "permuted"
+        if split not in ("train", "permuted"):
+            chain = self.chains[self.splits.index(split) - 2]
+        parts = drawn_parts(chain, self.variables, shuffled)
         if split == "train" and self.known:
             drawn = jr.randint(key, (self.rows,), 0, self.known)
             keys = jax.vmap(jr.fold_in, (None, 0))(jr.wrap_key_data(world), drawn)
-        elif split not in ("train", "permuted"):
-            chain = self.chains[self.splits.index(split) - 2]
-        shuffled = self.shuffled or split == "permuted"
-        sentences = jax.vmap(lambda one: self._drawn(one, chain, shuffled))(keys)
-        return self.batch(sentences)
+            chances = jax.vmap(lambda one: jr.uniform(one, (sum(parts),)))(keys)
+        else:
+            chances = jr.uniform(key, (self.rows, sum(parts)))
+        return self.batch(jax.vmap(lambda row: self._drawn(row, parts))(chances))
 
     def batch(self, sentences: Sentence) -> Batch:
         """Sentences with all their answers, as rows: every answer is the target of the one before.
@@ -148,11 +152,13 @@ class Lego(Task):
         at = jnp.broadcast_to(CLAUSE * (chain + 1 + jnp.arange(reads)) - 1, targets.shape)
         return Batch(inputs, at, targets, jnp.ones(targets.shape))
 
-    def _drawn(self, key: Key[Array, ""], chain: int, shuffled: bool) -> Sentence:
-        naming, acting, starting, mixing = jr.split(key, 4)
-        variables = distinct(naming, chain + 1, self.variables)
-        actions = jr.randint(acting, (chain,), 0, self.group.order)
-        start = jr.randint(starting, (), 0, self.values)
+    def _drawn(self, chances: Float[Array, " chance"], parts: tuple[int, ...]) -> Sentence:
+        starting, acting, mixing, naming = jnp.split(chances, np.cumsum(parts)[:-1])
+        chain = len(acting)
+        few = len(naming) == chain + 1
+        variables = distinct(naming, self.variables) if few else jnp.argsort(naming)[: chain + 1]
+        actions = below(acting, self.group.order)
+        start = below(starting[0], self.values)
         table = jnp.asarray(self.group.table)
 
         def follow(value: Int[Array, ""], action: Int[Array, ""]) -> tuple[Array, Array]:
@@ -161,8 +167,8 @@ class Lego(Task):
 
         _, values = jax.lax.scan(follow, start, actions, unroll=min(chain, 8))
         predicates = jnp.stack([variables[1:], actions, variables[:-1]], axis=1)
-        if shuffled:
-            predicates = predicates[jr.permutation(mixing, chain)]
+        if len(mixing):
+            predicates = predicates[jnp.argsort(mixing)]
         held = jnp.concatenate([start[None], values])
         return Sentence(predicates, jnp.stack([variables, held], axis=1))
 
@@ -192,21 +198,7 @@ class Lego(Task):
         return outputs[..., self.variables : self.answers]
 
 
-def distinct(key: Key[Array, ""], number: int, of: int) -> Int[Array, " number"]:
-    """Different numbers below `of`, drawn. A few are drawn in turn, which sorts nothing: each is
-    the u-th of those not yet taken."""
-    if number > 16:
-        return jr.permutation(key, of)[:number]
-    draws = jr.randint(key, (number,), 0, of - np.arange(number))
-    taken: list[Array] = []  # ascending
-    found = []
-    for draw in draws:
-        value = draw
-        for each in taken:
-            value = value + (value >= each)
-        found.append(value)
-        rising = value
-        for place, each in enumerate(taken):
-            taken[place], rising = jnp.minimum(each, rising), jnp.maximum(each, rising)
-        taken.append(rising)
-    return jnp.stack(found)
+def drawn_parts(chain: int, variables: int, shuffled: bool) -> tuple[int, ...]:
+    """How many chances decide the start, the actions, the order of predicates, the variables."""
+    named = chain + 1 if chain < FEW else variables
+    return 1, chain, chain if shuffled else 0, named

@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, Real
 from ..core import Batch, Task
 from ..fields import Invalid, count, number, static
 from ..theory.template import BadTemplate, Template, is_wildcard, parse_all
+from .distinct import distinct
 
 
 class Samples(NamedTuple):
@@ -213,22 +214,3 @@ class Templates(Task):
 def parsed(texts: tuple[str, ...]) -> tuple[Template, ...]:
     """Templates of a task, read once."""
     return parse_all(texts)
-
-
-def distinct(
-    chances: Float[Array, "row place"], size: Float[Array, ""] | float
-) -> Int[Array, "row place"]:
-    """Numbers below `size`, different within a row: each is drawn from those that are left.
-
-    The j-th stands for a place among the size - j numbers that remain: it steps over every earlier
-    one that is not above it, the smallest first. The size may be traced.
-    """
-    chosen: list[Int[Array, " row"]] = []
-    for place in range(chances.shape[1]):
-        left = size - place
-        number = jnp.minimum(jnp.floor(chances[:, place] * left), left - 1).astype(jnp.int32)
-        if chosen:
-            for earlier in jnp.sort(jnp.stack(chosen), axis=0):
-                number = number + (number >= earlier)
-        chosen.append(number)
-    return jnp.stack(chosen, axis=1)
