@@ -129,13 +129,13 @@ def without_a_chain_of_thought_it_guesses(five: Run, ten: Run, thought: Run) -> 
 def streaming(scale: str, action: str, positions: str = "none") -> Experiment:
     """Taught by ever new chains of five, with a residual stream."""
     task = Lego(action=action)
-    steps = Sizes(laptop=4000, paper=30000).at(scale)
+    steps = Sizes(laptop=4200, paper=30000).at(scale)
     model = ClauseTransformer(residual=True, positions=positions)
     return Experiment(task, model, (AdamW(steps=steps, rate=1e-3),), reach(task), looks=LOOKS)
 
 
 STREAMED = (
-    Sizes(laptop="4,000 steps of Adam at 1e-3", paper="30,000 steps of Adam at 1e-3"),
+    Sizes(laptop="4,200 steps of Adam at 1e-3", paper="30,000 steps of Adam at 1e-3"),
     SIZES + "; learnt embeddings, a residual stream, ever new sentences",
 )
 
