@@ -83,6 +83,8 @@ def processes(workers: int) -> Pool:
             while crew.busy:
                 for core, unit, message in crew.news():
                     match message:
+                        case ("ready",):
+                            crew.ready = True
                         case ("look", look):
                             progress.looked(unit, look)
                         case ("done", records):
@@ -99,6 +101,12 @@ def processes(workers: int) -> Pool:
     return pool
 
 
+UNREADY = (
+    "workers die before they begin. They import the script that asks for them: it must be a file, "
+    'and ask under `if __name__ == "__main__":`. Without `workers=` all is done in one process'
+)
+
+
 class _Crew:
     """The worker processes, by the core they are on, and the units that wait."""
 
@@ -110,6 +118,7 @@ class _Crew:
         self.lines: dict[int, Connection] = {}
         self.people: dict[int, SpawnProcess] = {}
         self.deaths: Counter[int] = Counter()
+        self.ready = False  # whether any of them ever began
 
     def hire(self, core: int) -> None:
         """Puts a new worker on a core and gives it the next unit."""
@@ -144,6 +153,8 @@ class _Crew:
         """Puts a dead worker's unit first in line, to go on from its checkpoint, and hires anew."""
         unit = self.busy[core]
         self.deaths[id(unit)] += 1
+        if self.deaths[id(unit)] > 1 and not self.ready:
+            raise WorkerError(UNREADY)
         if self.deaths[id(unit)] > 2:
             raise WorkerError(f"a worker died three times on {unit.label} (out of memory?)")
         self.waiting.append(unit)
@@ -169,6 +180,7 @@ def _work(core: int, line: Connection, store: Store | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked decides when to stop
     settle(core)
     try:
+        line.send(("ready",))
         while (unit := line.recv()) is not None:
             looks = perform(unit, store, stop=line.poll)
             try:

@@ -98,6 +98,19 @@ def test_the_guide_to_mechanisms_runs(capsys):
     assert (names["built"].final("8 hops").values == 1).all()
 
 
+def test_the_guide_to_chains_of_thought_runs(capsys):
+    group, lessons, dilution = blocks("docs/chain_of_thought.md")
+    names = {}
+    exec(group, names)
+    assert abs(names["symmetric"].coincidence - 0.2) < 1e-9
+    exec(lessons, names)
+    assert names["run"].final("16 steps").values > 0.9
+    own, others, fitting, rest = names["run"].final("features").values.mean(axis=(0, 1, 2))
+    assert own > 0.4 and fitting > 0.4 and others < -0.4 and rest < -0.4
+    exec(dilution, names)
+    assert 0.6 < names["diluted"](names["weight"](names["lost"]), 40).mean() < 0.7
+
+
 def test_the_projects_words_are_its_own():
     """No machine paths and no download addresses in what is committed."""
     import subprocess

@@ -83,6 +83,19 @@ def test_what_a_worker_refuses_is_refused_here():
         execute({"narrow": tiny(width=8)}, seeds=1, workers=1)
 
 
+def test_a_script_that_workers_cannot_import_is_told_what_to_do(tmp_path):
+    code = (
+        "from ontogeny import *\n"
+        "task, model = Analogy(tuples=3), OneLayer(width=16)\n"
+        "taught = (Descent(steps=1, rate=1.0),)\n"
+        "execute({'a': Experiment(task, model, taught, {'l': Loss('train')})}, 1, workers=1)\n"
+    )
+    piped = subprocess.run(
+        [sys.executable, "-"], input=code, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert piped.returncode == 1 and "must be a file" in piped.stderr.splitlines()[-1]
+
+
 def test_a_worker_that_dies_is_replaced_and_goes_on_from_its_checkpoint(store, monkeypatch):
     monkeypatch.setenv("ONTOGENY_CHECKPOINT_SECONDS", "0")
     killed, after = [], []

@@ -155,8 +155,10 @@ class Lego(Task):
     def _drawn(self, chances: Float[Array, " chance"], parts: tuple[int, ...]) -> Sentence:
         starting, acting, mixing, naming = jnp.split(chances, np.cumsum(parts)[:-1])
         chain = len(acting)
-        few = len(naming) == chain + 1
-        variables = distinct(naming, self.variables) if few else jnp.argsort(naming)[: chain + 1]
+        if chain < FEW:
+            variables = distinct(naming, self.variables)
+        else:
+            variables = jnp.argsort(naming)[: chain + 1]
         actions = below(acting, self.group.order)
         start = below(starting[0], self.values)
         table = jnp.asarray(self.group.table)

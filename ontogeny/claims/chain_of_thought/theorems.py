@@ -16,11 +16,12 @@ from ...probes.lego import Combinations, Concentration, Diagonals, Features, Gap
 from ...regimes.descent import Descent
 from ...regimes.lego import ChainDescent
 from ...tasks.lego import Lego, split_of
-from .setting import CYCLIC, PAPER
+from .setting import CYCLIC, PAPER, curve, solved
 
 SYMMETRIC = Sizes(laptop="S4", paper="S5")
 VARIABLES = Sizes(laptop=33, paper=129)
 MODEL = BlockSparse(clip=1.0, knee=1.0)
+LOOKS = 10
 ATTENTION = ("look", "keep")
 OWN_VALUE, OTHER_VALUES, FITTING, OTHER_ACTIONS = range(4)
 SIZED = (
@@ -50,7 +51,7 @@ def _taught(scale: str, action: str, *stages: Stage) -> Experiment:
     """Neurons learn one step, by the loss of all that follows; then come other stages."""
     task = Lego(action=action, chain=1, variables=VARIABLES.at(scale), rows=128)
     neurons = Descent(steps=1500, rate=10.0, split="1 step", parts=("neurons",))
-    return Experiment(task, MODEL, (neurons, *stages), _probes(task), looks=10)
+    return Experiment(task, MODEL, (neurons, *stages), _probes(task), looks=LOOKS)
 
 
 def algorithm_one(scale: str, action: str) -> Experiment:
@@ -93,8 +94,7 @@ def two_short_lessons_reach_long_chains(taught: Run) -> Iterator[Evidence]:
     """In the theorems' model, neurons taught by single actions of a cyclic group and attention
     taught by two solve far longer chains, for attention is on the two clauses that matter."""
     yield taught.final("one step").above(0.99, paper=1.0)
-    for chain in (2, 4, 8, 16, 32):
-        found = taught.final(split_of(chain))
+    for chain, found in solved(taught, int(taught.steps[-1])).items():
         yield found.beside(1.0, series=CYCLIC, x=chain)
         yield found.above(0.95, paper=1.0)
     yield taught.final("lost, 2 steps").below(0.05, paper=0.0)
@@ -125,21 +125,14 @@ def attention_grows_on_two_diagonals(taught: Run) -> Iterator[Evidence]:
 def answering_itself_a_model_doubles_its_reach(taught: Run) -> Iterator[Evidence]:
     """Taught by chains of 2^k that it answered itself, the theorems' model of a symmetric group
     solves chains of 2^(k+1), stage after stage, up to as many as there are variables."""
-    ends = _ends(taught)
-    for (number, end), chain in zip(enumerate(ends), (4, 8, 16, 32), strict=False):
-        yield taught.at(split_of(chain), end).above(0.95, paper=1.0)
-        for length in (2, 4, 8, 16, 32):
-            found = taught.at(split_of(length), end)
-            yield found.beside(None, series=f"after stage {number + 1}", x=length)
+    ends = [int(step) for step in taught.steps[2 * LOOKS :: LOOKS]]
+    for number, end in enumerate(ends):
+        yield taught.at(split_of(4 << number), end).above(0.95, paper=1.0)
+        yield from curve(taught, f"taught by chains of {2 << number}", end)
     for before, after in pairwise(ends):
         yield taught.at("lost, 32 steps", before).exceeds(taught.at("lost, 32 steps", after))
     yield taught.at("32 steps", ends[0]).below(0.5)
     yield taught.final("lost, 2 steps").below(0.01, paper=0.01)
-
-
-def _ends(run: Run) -> list[int]:
-    """The steps at which stages end, after the first."""
-    return [int(step) for step in run.steps[20::10]]
 
 
 # ------------------------------------------------------------------------------ what neurons learn
