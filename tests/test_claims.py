@@ -21,14 +21,17 @@ EVERY = [
 
 
 SHAPES = {}  # by structure: experiments that differ in floats or lengths alone are one program
+TRAINED = set()  # the kinds of experiments a step of which was traced
 
 
 def shapes(experiment, trained):
     """The shapes of a run's answers, from the program alone."""
     short = dataclasses.replace(experiment, regime=tuple(map(one_step, experiment.regime)), looks=1)
-    structure = jax.tree.structure(short), trained
-    if structure not in SHAPES:
-        SHAPES[structure] = traced(short, trained)
+    structure = jax.tree.structure(short)
+    kind = type(short.task), type(short.model), *map(type, short.regime)
+    if structure not in SHAPES or (trained and kind not in TRAINED):
+        SHAPES[structure] = traced(short, trained and kind not in TRAINED)
+        TRAINED.update({kind} if trained else ())
     return SHAPES[structure]
 
 
