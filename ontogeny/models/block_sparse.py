@@ -77,7 +77,9 @@ class BlockSparse(ClauseModel):
         return Trace(outputs, mixed[None], (weights[None],))
 
 
-def smooth_relu(x: Float[Array, "..."], power: int, knee: float) -> Float[Array, "..."]:
+def smooth_relu(
+    x: Float[Array, "..."], power: int, knee: Float[Array, ""] | float
+) -> Float[Array, "..."]:
     """0, then x^q / (q ρ^(q-1)) up to ρ, then straight: continuous with its slope."""
     bent = knee / power * (jax.nn.relu(x) / knee) ** power
     return jnp.where(x < knee, bent, x - knee * (1 - 1 / power))
