@@ -63,7 +63,7 @@ def undisturbed(tmp_path_factory):
     process = judged(str(folder / "store"), str(folder / "v.json"))
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
-    assert any(word in out for word in ("supported", "undecided"))
+    assert "undecided" in out  # as three seeds leave it
     return numbers(folder / "v.json")
 
 
@@ -83,7 +83,7 @@ def test_what_a_worker_refuses_is_refused_here():
         execute({"narrow": tiny(width=8)}, seeds=1, workers=1)
 
 
-def test_a_script_that_workers_cannot_import_is_told_what_to_do(tmp_path):
+def test_a_script_that_workers_cannot_import_is_told_what_to_do():
     code = (
         "from ontogeny import *\n"
         "task, model = Analogy(tuples=3), OneLayer(width=16)\n"
@@ -117,7 +117,7 @@ def test_a_worker_that_dies_is_replaced_and_goes_on_from_its_checkpoint(store, m
     np.testing.assert_allclose(run.curve("train loss"), whole.curve("train loss"), rtol=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(3))
 def test_killed_at_a_random_moment_it_resumes_to_the_same_numbers(tmp_path, undisturbed, seed):
     store, file = tmp_path / "store", tmp_path / "v.json"
     wait = random.Random(seed).uniform(4, 9)
