@@ -20,7 +20,7 @@ from .setting import CYCLIC, PAPER, curve, solved
 
 SYMMETRIC = Sizes(laptop="S4", paper="S5")
 VARIABLES = Sizes(laptop=33, paper=129)
-MODEL = BlockSparse(clip=1.0, knee=1.0)
+MODEL = BlockSparse(neurons=32, clip=1.0, knee=1.0)
 LOOKS = 10
 ATTENTION = ("look", "keep")
 OWN_VALUE, OTHER_VALUES, FITTING, OTHER_ACTIONS = range(4)
@@ -29,7 +29,7 @@ SIZED = (
         laptop="33 variables, 128 sentences a step; S4 where the paper has S_n",
         paper="129 variables, 128 sentences a step; S5 where the paper has S_n",
     ),
-    "the paper's constants are asymptotic: 8 neurons a class, q = 4, ρ = 1, B = log d, rate 10; "
+    "the paper's constants are asymptotic: 32 neurons a class, q = 4, ρ = 1, B = log d, rate 10; "
     "ρ is above the bias σ₀ log d, as it is where d is large",
 )
 
