@@ -17,6 +17,7 @@ import jax.random as jr
 from jaxtyping import Array, Int
 from rich.table import Table
 
+from . import lift
 from .core import Experiment, Task, Trace
 from .cost import cost
 from .environment import processor
@@ -24,7 +25,6 @@ from .models.clauses import ClauseTransformer, own_answers
 from .models.gpt2 import GPT2
 from .models.induction import MEMORIES, InductionPair, Params, attend
 from .models.one_layer import OneLayer
-from .perform import _abreast, _advance, _begin, _enter
 from .probes.behaviour import Loss
 from .regimes.descent import AdamW, Descent
 from .regimes.momentum import Momentum
@@ -207,13 +207,13 @@ def _train(experiment: Experiment, lanes: int, repeats: int) -> dict[str, float]
     flops = cost(experiment).steps[0]
     stacked = jax.tree.map(lambda leaf: jnp.full(lanes, leaf), experiment)
     seeds, active = jnp.arange(lanes), jnp.ones(lanes, bool)
-    state = _begin(stacked, seeds)
-    state = _enter(stacked, seeds, state, stage=0)
-    abreast, start = _abreast(lanes, flops), jnp.asarray(0)
+    state = lift.begin(stacked, seeds)
+    state = lift.enter(stacked, seeds, state, stage=0)
+    abreast, start = lift.abreast(lanes, flops), jnp.asarray(0)
 
     def advance() -> None:
         nonlocal state
-        state = _advance(stacked, seeds, state, start, active, 0, stage.steps, abreast)
+        state = lift.advance(stacked, seeds, state, start, active, 0, stage.steps, abreast)
         jax.block_until_ready(state)
 
     training, product = _fastest([advance, _product()], max(2, repeats // lanes))

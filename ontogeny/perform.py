@@ -1,4 +1,4 @@
-"""A unit of work, seen through: the only file that lifts and compiles.
+"""A unit of work, seen through.
 
 A *lane* is one experiment with one seed; a *unit* is some lanes of one structure, which advance
 together, look by look. Between looks a unit can be saved, stopped and taken up again.
@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from . import lane as one
+from . import lift
 from .core import Experiment, Solver
 from .cost import cost
 from .environment import environment
@@ -72,67 +73,6 @@ class Look(NamedTuple):
     loss: float
 
 
-# ----------------------------------------------------------------------------- lift and compile
-
-
-@jax.jit
-def _begin(experiments: Experiment, seeds: jax.Array) -> one.State:
-    return jax.vmap(one.begin)(experiments, seeds)
-
-
-@partial(jax.jit, static_argnames="stage")
-def _enter(experiments: Experiment, seeds: jax.Array, state: one.State, stage: int) -> one.State:
-    return jax.vmap(partial(one.enter, stage=stage))(experiments, seeds, state)
-
-
-@partial(jax.jit, static_argnames=("stage", "steps", "abreast"), donate_argnames="state")
-def _advance(
-    experiments: Experiment,
-    seeds: jax.Array,
-    state: one.State,
-    start: jax.Array,
-    active: jax.Array,
-    stage: int,
-    steps: int,
-    abreast: int,
-) -> one.State:
-    """A row whose lanes have all ended is not run."""
-    advance = jax.vmap(partial(one.advance, stage=stage, steps=steps), (0, 0, 0, None, 0))
-
-    def row(experiments: Experiment, seeds: jax.Array, state: one.State, active: jax.Array) -> Any:
-        moving = lambda: advance(experiments, seeds, state, start, active)  # noqa: E731
-        return jax.lax.cond(active.any(), moving, lambda: state)
-
-    moved: one.State = _by_row(row, abreast, experiments, seeds, state, active)
-    return moved
-
-
-@partial(jax.jit, static_argnames="abreast")
-def _look(
-    experiments: Experiment, seeds: jax.Array, state: one.State, step: jax.Array, abreast: int
-) -> one.Answers:
-    look = jax.vmap(partial(one.look, step=step))
-    answers: one.Answers = _by_row(look, abreast, experiments, seeds, state)
-    return answers
-
-
-def _by_row(work: Callable[..., Any], abreast: int, *lanes: Any) -> Any:
-    """Lanes `abreast` (vmap), one such row after the other: large lanes keep their cache."""
-    rows = jax.tree.map(lambda x: x.reshape(len(x) // abreast, abreast, *x.shape[1:]), lanes)
-    done = jax.lax.map(lambda row: work(*row), rows)
-    return jax.tree.map(lambda leaf: leaf.reshape(len(leaf) * abreast, *leaf.shape[2:]), done)
-
-
-# Below this many operations a step, lanes gain from running side by side; above, they lose cache.
-_FLOPS_ABREAST = 2e7
-
-
-def _abreast(lanes: int, flops_per_step: float) -> int:
-    """How many lanes run side by side: a divisor of their number, so that one program does all."""
-    most = max(1, int(_FLOPS_ABREAST / max(flops_per_step, 1.0)))
-    return max(n for n in range(1, lanes + 1) if lanes % n == 0 and n <= most)
-
-
 def perform(
     unit: Unit,
     store: Store | None = None,
@@ -165,7 +105,7 @@ class _Performance:
         )
         self.seeds = jnp.array([lane.seed for lane in self.lanes])
         self.clock = self.experiment.clock
-        self.abreast = _abreast(len(self.lanes), max(cost(self.experiment).steps, default=0.0))
+        self.abreast = lift.abreast(len(self.lanes), max(cost(self.experiment).steps, default=0.0))
         self.trouble = [""] * len(self.lanes)
         self.ended: list[dict[str, int]] = [{} for _ in self.lanes]
         self.answers: list[Arrays] = []  # one per look, lanes stacked
@@ -179,7 +119,7 @@ class _Performance:
 
     def run(self) -> Generator[Look, None, list[Record]]:
         if not self.answers:
-            self.state = _begin(self.experiments, self.seeds)
+            self.state = lift.begin(self.experiments, self.seeds)
             self._look()
             yield self._news()
         while self.position[0] < len(self.experiment.regime):
@@ -187,7 +127,7 @@ class _Performance:
             stage, look = self.position
             looks = self.experiment.looks_of(self.experiment.regime[stage])
             if look == 0:
-                self.state = _enter(self.experiments, self.seeds, self.state, stage)
+                self.state = lift.enter(self.experiments, self.seeds, self.state, stage)
             self._advance(stage, look, looks)
             self.position = (stage, look + 1) if look + 1 < looks else (stage + 1, 0)
             yield self._news()
@@ -207,7 +147,7 @@ class _Performance:
             self.answers.append(self.answers[-1])
             return
         steps = rule.steps // looks
-        self.state = _advance(
+        self.state = lift.advance(
             self.experiments,
             self.seeds,
             self.state,
@@ -225,7 +165,7 @@ class _Performance:
         """Asks every probe."""
         step = jnp.asarray(self.clock[len(self.answers)])
         seen = self.state._replace(memory=())  # so that one program looks, whatever the stage
-        self._note(_look(self.experiments, self.seeds, seen, step, self.abreast))
+        self._note(lift.look(self.experiments, self.seeds, seen, step, self.abreast))
 
     def _solve(self, stage: int) -> None:
         """Solves lane by lane; one that has no solution is in trouble, and has no numbers."""
@@ -302,9 +242,9 @@ class _Performance:
         if len(checkpoints) < len(self.lanes) or len(positions) > 1:
             return  # nothing that all lanes have in common: start from the top
         stage, look = self.position = checkpoints[0].position
-        state = jax.eval_shape(_begin, self.experiments, self.seeds)
+        state = jax.eval_shape(lift.begin, self.experiments, self.seeds)
         if look or stage:  # at a stage's start, the memory of the one before: entering drops it
-            enter = partial(_enter, stage=stage if look else stage - 1)
+            enter = partial(lift.enter, stage=stage if look else stage - 1)
             state = jax.eval_shape(enter, self.experiments, self.seeds, state)
         stacked = [
             jnp.stack([c.state[f"{n:05d}"] for c in checkpoints])

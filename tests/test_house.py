@@ -13,7 +13,7 @@ LEVELS = [
     {"fields"},
     {"core", "theory"},
     {"lane", "tasks", "models", "regimes", "probes"},
-    {"cost", "spell", "store", "evidence", "environment"},
+    {"lift", "cost", "spell", "store", "evidence", "environment"},
     {"perform"},
     {"workers"},
     {"engine", "progress"},
