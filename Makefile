@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install verdicts test results clean
+.PHONY: install verdicts test results bundle clean
 
 install: .venv/installed
 
@@ -29,6 +29,10 @@ test: .venv/tested
 results: install
 	$(BIN)/ontogeny judge all --json results/verdicts.json
 	$(BIN)/ontogeny readme results/verdicts.json README.md
+
+# The charts' library, as the package carries it; needs Node
+bundle:
+	cd bundle && npm install --no-package-lock && npm run build
 
 clean:
 	rm -rf .venv .ontogeny report

@@ -83,6 +83,7 @@ _HOMES = {
         "UnaidedByStep",
     ),
     "probes.memory": ("LemmaError",),
+    "probes.parameters": ("Parameters",),
     "probes.weights": ("SoftRank", "TruncatedSuccess"),
     "probes.kernel": ("BlockError", "Conditioning", "IdealGap", "PermutationGap"),
     "probes.separation": ("Separation",),

@@ -40,6 +40,7 @@ class Paper:
     key: str
     title: str
     url: str
+    authors: str = ""  # where the document names them
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def claim(
     return register
 
 
-EXTRAS = {"": (), "theory": ("cvxpy", "scs")}
+EXTRAS = {"": (), "theory": ("cvxpy", "scs"), "export": ("pyarrow",)}
 
 
 def missing(extra: str) -> str:
@@ -278,7 +279,13 @@ class Verdict:
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
     """JSON has no NaN: a number that is none is null."""
-    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in values.items()}
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return [plain(each) for each in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return {name: plain(value) for name, value in values.items()}
 
 
 def judge(

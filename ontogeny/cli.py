@@ -1,39 +1,14 @@
 """The command line. Everything heavy is imported inside a command, so that help answers at once."""
 
 import json
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-if TYPE_CHECKING:
-    from .claim import Scale
-    from .store import Store
-
-app = App(
-    name="ontogeny",
-    help="A laboratory of how reasoning emerges in transformers while they train.",
-    help_epilogue="Start with `ontogeny judge` (a minute or two), then `ontogeny report`.",
-    version_flags=["--version"],
-    result_action="return_value",
-    suppress_keyboard_interrupt=False,
-)
-
-Where = Annotated[
-    Path | None,
-    Parameter(name="--store", help="Folder of runs [ONTOGENY_STORE, else .ontogeny here]"),
-]
-Size = Annotated[str, Parameter(name="--scale", help="laptop (minutes) or paper (its own size)")]
-Seeds = Annotated[int | None, Parameter(name="--seeds", help="Seeds per experiment")]
-Crew = Annotated[
-    int | None, Parameter(name="--workers", help="Processes; 0 runs in this one [one per core]")
-]
-JsonFile = Annotated[Path | None, Parameter(name="--json", help="Also write the result here")]
+from . import publish  # noqa: F401  (its commands are commands too)
+from .options import Crew, JsonFile, Seeds, Size, Where, app, executor, scale_of, store_at
 
 
 @app.command(name="list")
@@ -54,7 +29,7 @@ def list_(
     from .report.screen import show_list
 
     claims = find(list(patterns) or ["all"])
-    rows = [status(claim, _store(store)) for claim in claims]
+    rows = [status(claim, store_at(store)) for claim in claims]
     if json_:
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return
@@ -83,9 +58,9 @@ def judge(
     from .report.screen import show_verdicts
     from .store import write_whole
 
-    place, size = _store(store), _scale(scale)
+    place, size = store_at(store), scale_of(scale)
     claims = find(list(patterns))
-    with _executor(place, workers) as execute:
+    with executor(place, workers) as execute:
         verdicts = judge_claims(claims, execute, size, seeds)
     for verdict in verdicts:
         remember(place, verdict)
@@ -108,7 +83,7 @@ def show(claim: str, *, scale: Size = "laptop", store: Where = None) -> None:
     from .ledger import status
     from .report.screen import show_claim
 
-    chosen, place, size = find_one(claim), _store(store), _scale(scale)
+    chosen, place, size = find_one(claim), store_at(store), scale_of(scale)
     last = place.verdict(f"{chosen.name}.{size}")
     show_claim(chosen, size, last, status(chosen, place, size)["stale"])
 
@@ -143,57 +118,26 @@ def vary(
     from .claim import find_one
     from .report import figures
     from .report.screen import show_variation
+    from .spell import digest
     from .store import write_whole
 
-    chosen, place, size = find_one(claim), _store(store), _scale(scale)
+    chosen, place, size = find_one(claim), store_at(store), scale_of(scale)
     changes = [what_if.parse_change(text) for text in set_ or []]
     sweeps = dict(what_if.parse_sweep(text) for text in sweep or [])
-    with _executor(place, workers) as execute:
+    with executor(place, workers) as execute:
         variation = what_if.vary(chosen, execute, changes, sweeps, size, seeds)
     show_variation(variation)
+    if sweeps:
+        kept = what_if.as_record(variation, changes, size)
+        asked = {part: kept[part] for part in ("claim", "scale", "seeds", "changes", "sweeps")}
+        place.save_variation(digest(asked), kept)
     if json_:
         write_whole(json_, json.dumps(what_if.as_json(variation), indent=1) + "\n")
     picture = out or place.root / "figures" / f"vary-{chosen.name}.png"
-    figures.save(figures.sweep(variation), picture)
+    figure = figures.sweep(variation)
+    figures.save(figure, picture)
+    figures.close(figure)
     print(f"picture: {picture}")
-
-
-@app.command
-def report(
-    *patterns: str, scale: Size = "laptop", out: Path = Path("report"), store: Where = None
-) -> None:
-    """Write a page with the verdicts and curves of all that has been judged in this store.
-
-    Parameters
-    ----------
-    patterns
-        Names, parts of names or papers; all if none.
-    out
-        The folder to write to.
-    """
-    import time
-    from importlib.metadata import version
-
-    from .claim import find
-    from .ledger import verdict_of
-    from .report import page
-
-    place, size = _store(store), _scale(scale)
-    claims = find(list(patterns) or ["all"])
-    verdicts, unjudged = [], []
-    for chosen in claims:
-        verdict = verdict_of(chosen, place, size)
-        if verdict is None:
-            unjudged.append(chosen)
-        else:
-            verdicts.append(verdict)
-    notes = {
-        "version": version("ontogeny"),
-        "date": time.strftime("%Y-%m-%d"),
-        "store": place.root.name,
-    }
-    path = page.write(page.page(verdicts, unjudged, notes), out)
-    print(f"{path}: {len(verdicts)} claims judged, {len(unjudged)} not yet")
 
 
 @app.command
@@ -216,7 +160,7 @@ def runs(
     from .report.screen import in_bytes, run_row, show_runs
     from .store import entries
 
-    place = _store(store)
+    place = store_at(store)
     if prune:
         freed = place.prune(wanted())
         print(f"freed {in_bytes(freed)}; {in_bytes(place.size('runs'))} kept in {place.root}")
@@ -251,65 +195,6 @@ def bench(*, json_: JsonFile = None, quick: bool = False) -> None:
     console().print(table(found))
     if json_:
         write_whole(json_, json.dumps(found, indent=1) + "\n")
-
-
-@app.command(show=False)
-def readme(verdicts: Path, text: Path) -> None:
-    """Put the table of a verdicts file between the marks of a text.
-
-    Parameters
-    ----------
-    verdicts
-        What `judge --json` wrote.
-    text
-        The file to change.
-    """
-    from .report.tables import markdown
-    from .store import write_whole
-
-    head, begin, rest = text.read_text().partition("<!-- verdicts -->\n")
-    _, end, tail = rest.partition("<!-- end of verdicts -->")
-    table = markdown(json.loads(verdicts.read_text()))
-    write_whole(text, f"{head}{begin}{table}\n{end}{tail}")
-
-
-# ------------------------------------------------------------------------------------------ parts
-
-
-@contextmanager
-def _executor(store: "Store", workers: int | None) -> Iterator[Any]:
-    """Runs experiments with progress on the screen, which is left as it was."""
-    from .engine import execute
-    from .fields import Invalid
-    from .progress import progress
-    from .workers import cores
-
-    if workers is not None and workers < 0:
-        raise Invalid(f"--workers must be at least 0, not {workers}")
-    crew, shown = cores() if workers is None else workers, progress()
-    try:
-        yield partial(execute, workers=crew, store=store, progress=shown)
-    finally:
-        shown.close()
-
-
-def _store(path: Path | None) -> "Store":
-    from .fields import Invalid
-    from .store import Store
-
-    root = path or Path(os.environ.get("ONTOGENY_STORE") or ".ontogeny")
-    if root.exists() and not root.is_dir():
-        raise Invalid(f"--store {root} is a file, not a folder")
-    return Store(root)
-
-
-def _scale(word: str) -> "Scale":
-    from .claim import Scale
-    from .fields import Invalid, did_you_mean
-
-    if word not in list(Scale):
-        raise Invalid(f"no scale {word!r}: {did_you_mean(word, list(map(str, Scale)))}")
-    return Scale(word)
 
 
 def main() -> None:

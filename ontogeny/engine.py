@@ -63,6 +63,28 @@ def recall(
     return found
 
 
+def so_far(name: str, experiment: Experiment, seeds: int, store: Store) -> Run | None:
+    """What a store has of an experiment, checkpoints included: not a number where a seed has not
+    come to a look yet. None if there is nothing."""
+    known: dict[int, Mapping[str, np.ndarray]] = {}
+    for lane in (Lane(name, experiment, seed) for seed in range(seeds)):
+        if found := store.load(lane.name) or store.checkpoint(lane.name):
+            known[lane.seed] = found.answers
+    if not known:
+        return None
+    looks = max(len(values) for answers in known.values() for values in answers.values())
+    answers = {
+        probe: np.stack([_lengthened(each[probe], looks) for each in known.values()])
+        for probe in next(iter(known.values()))
+    }
+    return Run(name, np.array(experiment.clock[:looks]), answers, tuple(known))
+
+
+def _lengthened(values: np.ndarray, looks: int) -> np.ndarray:
+    missing = np.full((looks - len(values), *values.shape[1:]), np.nan, values.dtype)
+    return np.concatenate([values, missing])
+
+
 # Cutting a group finer shares the work better, but each piece compiles its program anew: some
 # seconds, in which a core does about this many operations.
 _WORTH_COMPILING = 3e11

@@ -42,6 +42,7 @@ class Evidence:
     note: str = ""
     series: str = ""  # the curve it is a point of
     x: float | None = None  # and where on it
+    each: tuple[float, ...] = ()  # our number, seed by seed
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,8 @@ class Measurement:
         )
         text = f"{self.what} is {value:g} within a factor of {factor:g}"
         ours, low, high = (float(np.exp(each)) for each in (logs.ours, logs.low, logs.high))
-        return replace(logs, text=text, ours=ours, low=low, high=high)
+        each = tuple(float(np.exp(value)) for value in logs.each)
+        return replace(logs, text=text, ours=ours, low=low, high=high, each=each)
 
     def beside(self, paper: float | None, *, series: str, x: float) -> Evidence:
         """A point of a curve, next to the paper's: shown, and decides nothing."""
@@ -152,7 +154,9 @@ class Measurement:
             outcome, note = Outcome.UNDECIDED, "one seed decides nothing"
         elif np.ptp(self.values) == 0:
             note = "; ".join((*self.notes, f"identical in all {n} seeds"))
-        return Evidence(text, outcome, float(np.mean(self.values)), low, high, paper, n, note)
+        each = tuple(map(float, self.values))
+        ours = float(np.mean(self.values))
+        return Evidence(text, outcome, ours, low, high, paper, n, note, each=each)
 
 
 def falls_below(curve: Mapping[Any, Measurement], level: float) -> Measurement:
@@ -213,12 +217,13 @@ def interval(values: np.ndarray) -> tuple[float, float]:
     n, mean = len(values), float(np.mean(values))
     if n < 2 or not np.isfinite(values).all():
         return float("nan"), float("nan")
-    half = _quantile(n - 1) * float(np.std(values, ddof=1)) / n**0.5
+    half = quantile(n - 1) * float(np.std(values, ddof=1)) / n**0.5
     return mean - half, mean + half
 
 
 @cache
-def _quantile(freedom: int) -> float:
+def quantile(freedom: int) -> float:
+    """Student's, for the confidence that decides."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))

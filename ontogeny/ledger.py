@@ -1,9 +1,12 @@
 """What a store knows of each claim: its last verdict, and whether that still holds."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from .claim import Claim, Scale, Verdict, find, weigh
 from .engine import recall
+from .evidence import Run
 from .spell import digest, record
 from .store import Store
 
@@ -38,15 +41,71 @@ def remember(store: Store, verdict: Verdict) -> None:
         store.save_verdict(f"{verdict.claim.name}.{verdict.scale}", known)
 
 
-def verdict_of(claim: Claim, store: Store, scale: Scale) -> Verdict | None:
-    """A verdict weighed again from the store's runs, without running anything."""
+@dataclass(frozen=True)
+class Standing:
+    """What a store knows of a claim at one scale: its verdict, as `judge --json` writes it, and the
+    runs behind it, or why there are none."""
+
+    claim: Claim
+    scale: Scale
+    verdict: dict[str, Any]
+    runs: Mapping[str, Run] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    note: str = ""
+
+
+AGAIN = {
+    "changed": "Judged before a change of its experiments or of their code.",
+    "lost": "Some of its runs are missing or damaged.",
+}
+
+
+def standing(claim: Claim, store: Store, scale: Scale) -> Standing | None:
+    """A claim's verdict, weighed again from the store's runs, without running anything; where they
+    are not there, what was said of them. None if it was never judged."""
     if claim.untested:
-        return Verdict(claim, scale, [], 0, 0.0)
+        return Standing(claim, scale, Verdict(claim, scale, [], 0, 0.0).as_json())
     last = store.verdict(f"{claim.name}.{scale}")
-    if last is None:
+    if last is None or not _readable(last):
         return None
+    if last.get("digest") != claim.digest(scale):
+        return Standing(claim, scale, last, note=AGAIN["changed"])
     found = recall(claim.named(scale), last["seeds"], store)
-    return None if found is None else weigh(claim, scale, found, last["seeds"])
+    if found is None:
+        return Standing(claim, scale, last, note=AGAIN["lost"])
+    verdict = weigh(claim, scale, found, last["seeds"]).as_json()
+    return Standing(claim, scale, verdict, found, _environment(claim, scale, store))
+
+
+def last_said(claim: Claim, store: Store, scale: Scale) -> Standing:
+    """A claim's last verdict as it was said, without a look at its runs."""
+    blank = Verdict(claim, scale, [], claim.seeds, 0.0).as_json()
+    if claim.untested:
+        return Standing(claim, scale, blank)
+    last = store.verdict(f"{claim.name}.{scale}")
+    if last is None or not _readable(last):
+        return Standing(claim, scale, blank | {"outcome": "unjudged"})
+    stale = last.get("digest") != claim.digest(scale)
+    return Standing(claim, scale, last, note=AGAIN["changed"] if stale else "")
+
+
+def _environment(claim: Claim, scale: Scale, store: Store) -> dict[str, Any]:
+    """Where the first of its runs was made."""
+    first = next(iter(claim.named(scale).values()))
+    described = store.describe(f"{digest(record(first))}-0")
+    return described["environment"] if described else {}
+
+
+def _readable(verdict: dict[str, Any]) -> bool:
+    """Whether it has all that a verdict has today."""
+    known = verdict.get("evidence")
+    needed = {"claim", "says", "paper", "where", "outcome", "scale", "seeds", "seconds", "command"}
+    inside = {"text", "outcome", "ours", "low", "high", "paper", "n"}
+    return (
+        needed <= verdict.keys()
+        and isinstance(known, list)
+        and all(isinstance(item, dict) and inside <= item.keys() for item in known)
+    )
 
 
 def wanted() -> set[str]:

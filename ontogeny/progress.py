@@ -2,23 +2,30 @@
 
 import math
 import os
+import socket
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from .perform import Look, Unit
+from .store import Store
 from .workers import Progress
 
 PLAIN_SECONDS = 5.0
+NOTE_SECONDS = 0.5
 
 
 class Counted(Progress):
     """Knows how much is done; the subclasses show it."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store | None = None) -> None:
+        self.store = store  # where others may read how far it is
+        self.noted = 0.0
+        self.running: dict[int, tuple[Unit, Look]] = {}
         self.cost = 0.0
         self.done: dict[int, float] = {}
         self.started = time.monotonic()
@@ -27,6 +34,8 @@ class Counted(Progress):
 
     def close(self) -> None:
         """Leaves the terminal as it was."""
+        if self.store and self.units:
+            self.store.note_work(os.getpid(), None)
 
     def planned(self, units: Sequence[Unit], workers: int) -> None:
         """Takes note of all that is to be done."""
@@ -35,14 +44,39 @@ class Counted(Progress):
         self.cost += sum(unit.cost for unit in units) or 1.0
         self.units += len(units)
         self.expected = expected(units, workers)
+        self._note(at_once=True)
 
     def looked(self, unit: Unit, look: Look) -> None:
         """A unit came to a look."""
         self.done[id(unit)] = unit.cost * look.step / max(look.steps, 1)
+        self.running[id(unit)] = unit, look
+        self._note()
 
     def finished(self, unit: Unit) -> None:
         """A unit is done."""
         self.done[id(unit)] = unit.cost
+        self.running.pop(id(unit), None)
+        self._note()
+
+    def _note(self, at_once: bool = False) -> None:
+        """Writes down how far it is, not too often; a full disk stops no work."""
+        now = time.monotonic()
+        if not self.store or (now - self.noted < NOTE_SECONDS and not at_once):
+            return
+        self.noted = now
+        news = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "words": sys.argv[1:],
+            "fraction": self.fraction,
+            "left": self.left,
+            "units": [
+                {"label": unit.label, "step": look.step, "steps": look.steps, "news": told(look)}
+                for unit, look in self.running.values()
+            ],
+        }
+        with suppress(OSError):
+            self.store.note_work(os.getpid(), news)
 
     @property
     def fraction(self) -> float:
@@ -60,8 +94,8 @@ class Counted(Progress):
 class Plain(Counted):
     """A line every few seconds."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, store: Store | None = None) -> None:
+        super().__init__(store)
         self.spoke = 0.0
 
     def planned(self, units: Sequence[Unit], workers: int) -> None:
@@ -84,8 +118,8 @@ class Plain(Counted):
 class Live(Counted):
     """Bars that move: all the work on top, then each unit that runs."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, store: Store | None = None) -> None:
+        super().__init__(store)
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as Bars
@@ -102,6 +136,7 @@ class Live(Counted):
         self.bars.start()
 
     def close(self) -> None:
+        super().close()
         self.bars.stop()
 
     def planned(self, units: Sequence[Unit], workers: int) -> None:
@@ -147,9 +182,9 @@ def expected(units: Sequence[Unit], workers: int) -> float:
     return sum(u.cost for u in units) / (rate * share) + _COMPILING * len(units) / workers
 
 
-def progress() -> Counted:
-    """What suits where standard error goes."""
-    return Live() if sys.stderr.isatty() else Plain()
+def progress(store: Store | None = None) -> Counted:
+    """What suits where standard error goes; and noted in a store, for who looks there."""
+    return Live(store) if sys.stderr.isatty() else Plain(store)
 
 
 def told(look: Look) -> str:

@@ -3,6 +3,8 @@
     runs/DIGEST-SEED/      experiment.json · answers.npz · environment.json · seal.json
     partial/DIGEST-SEED/   checkpoints of runs that are under way
     verdicts/              the last verdict of each claim
+    variations/            what came of changing a claim
+    working/               how far those are who run something here
     damaged/               what failed its check, set aside
 
 A folder is written elsewhere and moved into place in one step, so it is there whole or not at all.
@@ -14,6 +16,7 @@ import json
 import logging
 import os
 import shutil
+import socket
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -109,14 +112,40 @@ class Store:
     def verdict(self, name: str) -> dict[str, Any] | None:
         """The last verdict of a claim, if there is a readable one."""
         try:
-            verdict: dict[str, Any] = json.loads(self._verdict_path(name).read_text())
-            return verdict
+            verdict = json.loads(self._verdict_path(name).read_text())
+            return verdict if isinstance(verdict, dict) else None
         except (OSError, ValueError):
             return None
 
     def save_verdict(self, name: str, verdict: dict[str, Any]) -> None:
         """Replaces the last verdict of a claim."""
         write_whole(self._verdict_path(name), json.dumps(verdict, indent=1))
+
+    # -- what if, and who is at work
+
+    def save_variation(self, name: str, variation: dict[str, Any]) -> None:
+        """Keeps what came of changing a claim."""
+        write_whole(self.root / "variations" / f"{name}.json", json.dumps(variation, indent=1))
+
+    def variations(self) -> list[dict[str, Any]]:
+        """All that can be read of them, the newest last."""
+        return _read_all(self.root / "variations")
+
+    def note_work(self, pid: int, news: dict[str, Any] | None) -> None:
+        """How far a process is; nothing, once it is done."""
+        path = self.root / "working" / f"{pid}.json"
+        if news is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_whole(path, json.dumps(news))
+
+    def works(self) -> list[dict[str, Any]]:
+        """How far those processes of this machine are that run something here."""
+        host = socket.gethostname()
+        found = [
+            work for work in _read_all(self.root / "working") if {"pid", "host"} <= work.keys()
+        ]
+        return [work for work in found if work["host"] != host or _alive(work["pid"])]
 
     def _verdict_path(self, name: str) -> Path:
         return self.root / "verdicts" / f"{name}.json"
@@ -224,6 +253,30 @@ def write_whole(path: Path, text: str) -> None:
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def _read_all(folder: Path) -> list[dict[str, Any]]:
+    """The JSON objects of a folder, the newest last; what cannot be read is left out."""
+    found = []
+    for path in folder.glob("*.json"):
+        try:
+            known = json.loads(path.read_text())
+            written = path.stat().st_mtime
+        except (OSError, ValueError):
+            continue
+        if isinstance(known, dict):
+            found.append((written, path.name, known))
+    return [known for *_, known in sorted(found, key=lambda each: each[:2])]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # it is there, and another's
+    return True
 
 
 def _arrays(path: Path) -> Arrays:

@@ -137,3 +137,20 @@ def as_json(variation: Variation) -> list[dict[str, Any]]:
         {"changes": list(verdict.changes), **verdict.as_json()}
         for verdict in variation.verdicts.values()
     ]
+
+
+def as_record(variation: Variation, changes: list[Change], scale: Scale) -> dict[str, Any]:
+    """The same as a store keeps it, to be drawn: what was swept, and what was found where."""
+    verdicts = [verdict.as_json() for verdict in variation.verdicts.values()]
+    points = [
+        {"at": list(point), "outcome": row["outcome"], "evidence": row["evidence"]}
+        for point, row in zip(variation.verdicts, verdicts, strict=True)
+    ]
+    return {
+        "claim": variation.claim.name,
+        "scale": str(scale),
+        "seeds": verdicts[0]["seeds"],
+        "changes": list(map(str, changes)),
+        "sweeps": variation.sweeps,
+        "points": points,
+    }

@@ -1,5 +1,6 @@
 """The command line as a person meets it, with bad input too."""
 
+import csv
 import json
 import os
 import re
@@ -8,7 +9,9 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from pyarrow import parquet
 
 from ontogeny.claim import CLAIMS
 
@@ -107,13 +110,40 @@ def test_two_sweeps_make_a_phase_diagram(folder):
 def test_the_report_is_one_page_that_needs_nothing_else(folder):
     out = ontogeny("report", "--out", "page", cwd=folder)
     untested = sum(bool(each.untested) for each in CLAIMS.values())
-    assert f"{1 + untested} claims judged" in out  # the cheap one, and the untested ones
+    assert f"{1 + untested} verdicts" in out  # the cheap one, and the untested ones
     page = (folder / "page" / "index.html").read_text()
-    assert "gradients of all three matrices" in page and page.count("<svg") >= 1
+    assert "gradients of all three matrices" in page and 'class="strip"' in page
     assert f"ontogeny judge {CHEAP}" in page and "tuples: 10" in page
     loads = re.findall(r"(?:src|href)=\"(https?://[^\"]*)\"", page)
     assert all(link.startswith("https://arxiv.org/") for link in loads)  # links, nothing fetched
-    assert "<script" not in page and "@import" not in page
+    assert "default-src 'none'" in page and "connect-src 'none'" in page and "@import" not in page
+
+
+def test_figures_come_with_their_data_a_table_and_references(folder):
+    out = ontogeny("figures", CHEAP, "--out", "figs", cwd=folder).split()
+    kinds = {Path(name).suffix for name in out}
+    assert kinds == {".pdf", ".svg", ".png", ".csv", ".tex", ".bib"}
+    pdf = (folder / "figs" / "curves.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF") and b"/FontFile2" in pdf  # fonts are embedded
+    assert "toprule" in (folder / "figs" / "table.tex").read_text()
+    assert "eprint = {2603.05143}" in (folder / "figs" / "references.bib").read_text()
+    with (folder / "figs" / "curves.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["seed"] for row in rows} == {"0", "1", "2", "3", "4"}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_exported_rows_are_those_of_the_store(folder, kind):
+    ontogeny("export", CHEAP, "--out", "tidy", "--format", kind, cwd=folder)
+    if kind == "csv":
+        with (folder / "tidy" / "evidence.csv").open() as file:
+            rows = list(csv.DictReader(file))
+    else:
+        rows = parquet.read_table(folder / "tidy" / "evidence.parquet").to_pylist()
+    verdict = json.loads((folder / ".ontogeny" / "verdicts" / f"{CHEAP}.laptop.json").read_text())
+    assert [row["evidence"] for row in rows] == [item["text"] for item in verdict["evidence"]]
+    ours = [float(row["ours"]) for row in rows]
+    np.testing.assert_allclose(ours, [item["ours"] for item in verdict["evidence"]], rtol=1e-6)
 
 
 def test_a_report_of_nothing_says_so(tmp_path):
@@ -137,6 +167,10 @@ def test_runs_lists_and_prunes(folder):
     [
         (["judge", "gradient_have_the_stated_forms"], f"did you mean '{CHEAP}'"),
         (["judge", CHEAP, "--scale", "laptp"], "no scale 'laptp': did you mean 'laptop'"),
+        (["figures", CHEAP, "--store", "nowhere"], f"{CHEAP} is not judged in this store"),
+        (["figures", CHEAP, "--width", "0"], "--width must be from 1 to 30 inches, not 0"),
+        (["export", "--format", "cvs"], "no format 'cvs': did you mean 'csv'"),
+        (["explore", "--port", "99999", "--no-open"], "--port 99999"),
         (["judge", CHEAP, "--seeds", "0"], "seeds must be at least 1, not 0"),
         (["judge", CHEAP, "--workers", "-1"], "--workers must be at least 0"),
         (["show", "joint"], "could be any of"),

@@ -19,7 +19,11 @@ LEVELS = [
     {"engine", "progress"},
     {"claim"},
     {"claims", "vary"},
-    {"ledger", "report", "bench"},
+    {"ledger"},
+    {"report", "bench"},
+    {"explore"},
+    {"options"},
+    {"publish"},
     {"cli"},
 ]
 KIN = {("models", "models"), ("regimes", "models"), ("probes", "models"), ("claims", "claims")}
@@ -54,7 +58,7 @@ def test_files_stay_small_and_silent(path):
     text = path.read_text()
     assert len(text.splitlines()) <= 350
     assert path.name not in ("utils.py", "common.py", "helpers.py")
-    if path.name != "cli.py":
+    if path.name not in ("cli.py", "publish.py"):
         calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
         assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
 

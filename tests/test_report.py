@@ -1,11 +1,20 @@
 """Pictures and tables say what the numbers say."""
 
+import base64
+import gzip
+import json
+
 import numpy as np
+import pytest
 from conftest import tiny
 
-from ontogeny import Measurement, Run
-from ontogeny.report import figures, tables
-from ontogeny.report.page import outline
+from ontogeny import Measurement, Run, execute
+from ontogeny.claim import Scale, find_one, judge
+from ontogeny.ledger import AGAIN, remember, standing
+from ontogeny.report import figures, latex, pack, tables
+from ontogeny.report.outline import outline
+from ontogeny.report.strip import strip
+from ontogeny.report.whole import whole
 from ontogeny.spell import spell
 
 ROW = {
@@ -46,7 +55,7 @@ def test_a_curve_is_drawn_for_every_scalar_probe_and_seed():
     assert [axis.get_title() for axis in shown] == ["success", "train loss"]
     assert [len(axis.lines) for axis in shown] == [2 * 3, 3]  # two seeds and their mean, each
     assert shown[1].get_yscale() == "log"
-    assert figures.svg(figure).startswith("<svg")
+    figures.close(figure)
 
 
 def test_theory_is_drawn_into_the_axes_of_the_measurement():
@@ -56,7 +65,7 @@ def test_theory_is_drawn_into_the_axes_of_the_measurement():
     dashed = [line for line in axis.lines if line.get_linestyle() == "--"]
     assert [line.get_ydata().tolist() for line in dashed] == [[0.5] * 4]
     assert figures.by_layer({"a": run(success=np.ones((2, 3)))}) is None
-    figures.svg(figure)
+    figures.close(figure)
 
 
 def test_a_matrix_is_drawn_over_training_with_theory_beside_it():
@@ -67,7 +76,7 @@ def test_a_matrix_is_drawn_over_training_with_theory_beside_it():
     drawn = shown[-2].images[0].get_array()
     np.testing.assert_array_equal(drawn, matrix[0, -1])
     assert figures.matrices({"a": run(success=np.ones((2, 3)))}) is None
-    figures.svg(figure)
+    figures.close(figure)
 
 
 def test_angles_are_drawn_on_a_ring_per_layer():
@@ -78,7 +87,7 @@ def test_angles_are_drawn_on_a_ring_per_layer():
     dots = first.collections[2].get_offsets()
     np.testing.assert_allclose(dots, [[np.pi / 6, 3.0]] * 8)
     assert figures.polar({"a": run(success=np.ones((2, 3)))}) is None
-    figures.svg(figure)
+    figures.close(figure)
 
 
 def test_numbers_are_short_and_what_is_missing_is_a_dash():
@@ -114,7 +123,107 @@ def test_points_of_curves_are_drawn_beside_the_papers_and_theory():
     points = [measured.beside(0.4, series="plain", x=n) for n in (8, 64)]
     told = [measured.beside(None, series="predicted, plain", x=n) for n in (8, 64)]
     figure = figures.against([*points, *told, measured.above(0)])
-    (axis,) = figure.axes
-    labels = [text.get_text() for text in axis.get_legend().get_texts()]
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert set(labels) == {"plain", "the paper's", "predicted"}
     assert figures.against([measured.above(0)]) is None
+
+
+# ------------------------------------------------------------------------------ what a page carries
+
+
+def unpacked(text):
+    """What the page reads of a packed run."""
+    whole = gzip.decompress(base64.b64decode(text))
+    length = int.from_bytes(whole[:4], "little")
+    header = json.loads(whole[4 : 4 + length])
+    return header, np.frombuffer(whole, "<f4", offset=4 + length)
+
+
+def test_a_packed_run_has_the_steps_and_numbers_of_the_run():
+    curve = np.linspace(-1, 1, 6).reshape(2, 3)
+    matrix = np.random.default_rng(0).normal(size=(2, 3, 4, 5))
+    header, numbers = unpacked(pack.packed(run(success=curve, templates=matrix), tiny()))
+    kept = {name: probe for name, probe in header["probes"].items()}
+    assert kept["success"]["steps"] == [0, 1, 2] and kept["success"]["shape"] == [2, 3]
+    assert kept["templates"]["shape"] == [1, 3, 4, 5]  # of a matrix, the first seed's
+    first = numbers[kept["success"]["at"] :][:6]
+    np.testing.assert_allclose(first, curve.ravel(), rtol=3e-4)
+    np.testing.assert_allclose(numbers[kept["templates"]["at"] :], matrix[:1].ravel(), rtol=3e-4)
+
+
+def test_long_runs_are_thinned_from_first_to_last():
+    steps = np.arange(1000)
+    long = Run("r", steps, {"success": np.tile(steps / 1000.0, (2, 1))}, (0, 1))
+    kept, values = pack.drawable(long)["success"]
+    assert len(kept) == pack.LOOKS and (kept[0], kept[-1]) == (0, 999)
+    np.testing.assert_allclose(values[0], np.array(kept) / 1000.0)
+
+
+def test_coarse_numbers_are_near_and_what_is_no_number_stays_so():
+    values = np.array([0.0, 1e-30, -3.14159, 6e4, np.nan, np.inf, -np.inf], np.float32)
+    found = pack.coarse(values)
+    np.testing.assert_allclose(found[:4], values[:4], rtol=2.0**-pack.DIGITS)
+    assert np.isnan(found[4]) and found[5] == np.inf and found[6] == -np.inf
+
+
+def test_a_strip_has_a_tick_for_every_seed_and_a_diamond_for_the_paper():
+    item = {"ours": 0.5, "low": 0.4, "high": 0.6, "paper": 0.9, "each": [0.45, 0.55]}
+    drawn = strip(item)
+    assert drawn.count('class="seed"') == 2 and 'class="paper"' in drawn
+    assert strip({"ours": None, "low": None, "high": None, "paper": None}) == ""
+    assert 'class="paper"' not in strip(item | {"paper": None})
+
+
+def test_latex_is_escaped():
+    assert latex.escaped("W_K W_Qᵀ + a I, 5 % & γ₀") == (
+        r"W\_K W\_Q$^{\top}$ + a I, 5 \% \& $\gamma$$_0$"
+    )
+
+
+CHEAP = "gradients_have_the_stated_form"
+
+
+@pytest.fixture
+def judged(store):
+    for verdict in judge([find_one(CHEAP)], lambda e, n: execute(e, n, store=store), seeds=2):
+        remember(store, verdict)
+    return store
+
+
+def test_a_damaged_run_leaves_the_verdict_and_says_so(judged):
+    fresh = standing(find_one(CHEAP), judged, Scale.LAPTOP)
+    assert fresh.runs and not fresh.note and fresh.environment["python"]
+    answers = judged.root / "runs" / judged.names()[0] / "answers.npz"
+    answers.write_bytes(answers.read_bytes()[:-7])
+    damaged = standing(find_one(CHEAP), judged, Scale.LAPTOP)
+    assert damaged.note == AGAIN["lost"] and not damaged.runs
+    assert damaged.verdict["outcome"] == fresh.verdict["outcome"]
+    text, verdicts, _ = whole(judged, [CHEAP])
+    assert verdicts == 1 and AGAIN["lost"] in text
+
+
+def test_a_verdict_of_older_code_is_shown_as_such(judged):
+    path = judged.root / "verdicts" / f"{CHEAP}.laptop.json"
+    old = json.loads(path.read_text()) | {"digest": "of another time"}
+    for item in old["evidence"]:
+        del item["each"], item["x"], item["series"]  # which were not known then
+    path.write_text(json.dumps(old))
+    text, verdicts, _ = whole(judged, [CHEAP])
+    assert verdicts == 1 and AGAIN["changed"] in text
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"evidence": 3}', '{"claim": "x"}'])
+def test_a_verdict_that_cannot_be_read_was_never_given(judged, content):
+    (judged.root / "verdicts" / f"{CHEAP}.laptop.json").write_text(content)
+    text, verdicts, missing = whole(judged, [CHEAP])
+    assert (verdicts, missing) == (0, 1) and "Nothing is judged yet" in text
+
+
+def test_words_of_a_claim_cannot_become_the_pages_own(judged):
+    path = judged.root / "verdicts" / f"{CHEAP}.laptop.json"
+    evil = "</script><script>alert(1)</script>'\"><img src=x onerror=alert(1)>"
+    old = json.loads(path.read_text()) | {"says": evil, "digest": "another"}
+    old["evidence"][0] |= {"text": evil, "series": evil, "x": 1.0}
+    path.write_text(json.dumps(old))
+    text, *_ = whole(judged, [CHEAP])
+    assert "<script>alert" not in text and "<img src=x" not in text

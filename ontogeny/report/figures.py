@@ -1,6 +1,5 @@
-"""Pictures: curves with bands, sweeps, phase diagrams."""
+"""Figures for a paper: curves with bands, sweeps, phase diagrams."""
 
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,26 +25,35 @@ COLOURS = {
 _THEORY = "predicted, "
 _BAR: Any = {"markersize": 3, "linewidth": 1.2, "capsize": 2}
 _STYLE: Any = {
-    "font.size": 8,
+    "font.size": 7,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.titlesize": 8,
+    "axes.titlesize": 7,
+    "legend.fontsize": 6,
     "legend.frameon": False,
-    "svg.fonttype": "none",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
     "figure.constrained_layout.use": True,
 }
 
 
-def curves(runs: Mapping[str, Run]) -> Figure:
+WIDTH = 3.35  # inches: a column of a page with two
+
+
+def _grid(count: int, width: float, panel: float, shape: float) -> tuple[int, int, Any]:
+    """Rows, columns and size of so many panels, each about so wide, in a given width."""
+    columns = max(1, min(count, round(width / panel)))
+    rows = -(-count // columns) or 1
+    return rows, columns, (width, shape * rows * width / columns)
+
+
+def curves(runs: Mapping[str, Run], width: float = WIDTH) -> Figure:
     """Every scalar probe over training: a line per experiment, a band over seeds, thin seeds."""
     asked = {probe for run in runs.values() for probe, v in run.answers.items() if v.ndim == 2}
     probes = sorted(asked, key=lambda probe: ("loss" in probe, probe))  # behaviour before losses
-    columns = min(3, max(1, len(probes)))
-    rows = -(-len(probes) // columns) or 1
+    rows, columns, size = _grid(len(probes), width, 1.7, 0.72)
     with plt.rc_context(_STYLE):
-        figure, axes = plt.subplots(
-            rows, columns, figsize=(2.9 * columns, 2.0 * rows), squeeze=False
-        )
+        figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
         for place, axis in enumerate(axes.flat):
             if place >= len(probes):
                 axis.set_visible(False)
@@ -57,8 +65,7 @@ def curves(runs: Mapping[str, Run]) -> Figure:
             axis.set_title(probe)
             axis.set_xlabel("steps")
         if len(runs) > 1:
-            labels = axes.flat[0].get_legend_handles_labels()
-            figure.legend(*labels, loc="outside lower center", ncols=min(4, len(runs)))
+            figure.legend(*_labels(axes), loc="outside lower center", ncols=2)
     return figure
 
 
@@ -76,7 +83,7 @@ def _curve(axis: Any, run: Run, probe: str, label: str, colour: str) -> None:
         axis.set_ylim(min(-0.05, float(np.nanmin(values))), 1.05)
 
 
-def against(evidence: Sequence[Evidence]) -> Figure | None:
+def against(evidence: Sequence[Evidence], width: float = WIDTH) -> Figure | None:
     """Points of curves, ours with intervals; the paper's are crosses, dashed, and what theory
     predicts (series called `predicted, …`) is dotted, each in the colour of what it is beside."""
     series: dict[str, list[Evidence]] = {}
@@ -87,7 +94,7 @@ def against(evidence: Sequence[Evidence]) -> Figure | None:
         return None
     names = [name for name in series if not name.startswith(_THEORY)]
     with plt.rc_context(_STYLE):
-        figure, axis = plt.subplots(figsize=(5.6, 3.2))
+        figure, axis = plt.subplots(figsize=(width, 0.75 * width))
         for name, points in series.items():
             own = name.removeprefix(_THEORY)
             colour = f"C{names.index(own) % 10}" if own in names else "k"
@@ -107,12 +114,13 @@ def against(evidence: Sequence[Evidence]) -> Figure | None:
             axis.plot([], [], ":", color="#757575", linewidth=1.2, label="predicted")
         if all(point.x and point.x > 0 for points in series.values() for point in points):
             axis.set_xscale("log", base=2)
+            axis.set_xticks(sorted({p.x for points in series.values() for p in points}))
             axis.xaxis.set_major_formatter("{x:g}")
-        axis.legend(fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 
-def by_layer(runs: Mapping[str, Run]) -> Figure | None:
+def by_layer(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
     """Probes that answer with a vector, at the end of training: one line per experiment, and what
     theory predicts (probes called `predicted …`) dashed in the same axes."""
     vectors = {
@@ -125,8 +133,11 @@ def by_layer(runs: Mapping[str, Run]) -> Figure | None:
     if not probes:
         return None
     with plt.rc_context(_STYLE):
-        figure, axes = plt.subplots(1, len(probes), figsize=(3.4 * len(probes), 2.4), squeeze=False)
-        for probe, axis in zip(probes, axes.flat, strict=True):
+        rows, columns, size = _grid(len(probes), width, 1.7, 0.8)
+        figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
+        for axis in axes.flat[len(probes) :]:
+            axis.set_visible(False)
+        for probe, axis in zip(probes, axes.flat, strict=False):
             drawn = {key: v for key, v in vectors.items() if key[1] == probe}
             for number, ((name, _), final) in enumerate(drawn.items()):
                 colour = f"C{number % 10}"
@@ -136,13 +147,22 @@ def by_layer(runs: Mapping[str, Run]) -> Figure | None:
                 if other.startswith("predicted"):
                     label = f"{name}, {other}"
                     axis.plot(final.mean(axis=0), "k--", label=label, linewidth=0.9)
-            axis.set_title(f"{probe}, at the end")
+            axis.set_title(probe)
             axis.set_xlabel("layer" if "layer" in probe else "place")
-            axis.legend()
+        figure.legend(*_labels(axes), loc="outside lower center", ncols=2)
     return figure
 
 
-def matrices(runs: Mapping[str, Run]) -> Figure | None:
+def _labels(axes: Any) -> tuple[list[Any], list[str]]:
+    """What the legends of all panels would say, each once."""
+    known: dict[str, Any] = {}
+    for axis in axes.flat:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+    return list(known.values()), list(known)
+
+
+def matrices(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
     """Probes that answer with a matrix, of the first seed: before, on the way, at the end; and what
     theory predicts (probes called `predicted …`)."""
     rows = [
@@ -155,7 +175,7 @@ def matrices(runs: Mapping[str, Run]) -> Figure | None:
         return None
     columns = max(len(panels) for *_, panels in rows)
     with plt.rc_context(_STYLE):
-        size = (2.0 * columns, 2.1 * len(rows))
+        size = (width, 1.05 * len(rows) * width / columns)
         figure, axes = plt.subplots(len(rows), columns, figsize=size, squeeze=False)
         for (name, probe, panels), line in zip(rows, axes, strict=True):
             for axis in line[len(panels) :]:
@@ -176,7 +196,7 @@ def _moments(run: Run, probe: str) -> dict[str, np.ndarray]:
     return panels if predicted is None else panels | {"theory": predicted[0, -1]}
 
 
-def polar(runs: Mapping[str, Run]) -> Figure | None:
+def polar(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
     """Angles between paired features at the end: a ring per layer, a dot per pair and seed."""
     drawn = {
         name: run.answers[probe][:, -1]
@@ -186,13 +206,12 @@ def polar(runs: Mapping[str, Run]) -> Figure | None:
     }
     if not drawn:
         return None
-    columns = min(4, len(drawn))
-    rows = -(-len(drawn) // columns)
+    rows, columns, size = _grid(len(drawn), width, 1.7, 0.85)
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(
             rows,
             columns,
-            figsize=(2.3 * columns, 1.9 * rows),
+            figsize=size,
             squeeze=False,
             subplot_kw={"projection": "polar"},
         )
@@ -280,17 +299,13 @@ def _folded(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width)
 
 
-def svg(figure: Figure) -> str:
-    """A figure as text to put into a page."""
-    file = io.StringIO()
-    figure.savefig(file, format="svg", metadata={"Date": None})
-    plt.close(figure)
-    text = file.getvalue()
-    return text[text.index("<svg") :]
-
-
 def save(figure: Figure, path: Path) -> None:
     """A figure as a file, of the kind its name says (png, pdf, svg)."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=200)
+    with plt.rc_context(_STYLE):
+        figure.savefig(path, dpi=300, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def close(figure: Figure) -> None:
+    """Lets a figure go."""
     plt.close(figure)

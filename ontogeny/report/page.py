@@ -1,34 +1,87 @@
 """The report: one page that opens from a file, with nothing fetched from anywhere."""
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, select_autoescape
+from markupsafe import Markup
 
-from ..claim import Claim, Verdict
-from ..spell import spell
+from ..claim import Claim
+from ..evidence import quantile
+from ..ledger import Standing
+from ..spell import digest, paths, record, spell
 from ..store import write_whole
-from . import figures, tables
+from . import tables
+from .outline import outline
+from .pack import packed
+from .play import models
+from .strip import strip
+
+WEB = files("ontogeny.report") / "web"
+SCRIPTS = ("pack.js", "charts.js", "models.js", "play.js", "page.js")
+LIVE = ("explore.js",)
 
 
-def page(verdicts: Sequence[Verdict], unjudged: Sequence[Claim], notes: Mapping[str, Any]) -> str:
-    """The page's text: a table of verdicts and a section per claim."""
-    environment = Environment(
-        loader=PackageLoader("ontogeny", "report"),
-        autoescape=select_autoescape(),
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = tables.number
-    environment.filters["ours"] = tables.ours
-    rows = [_section(verdict) for verdict in verdicts]
-    return environment.get_template("page.html").render(
-        rows=rows,
-        unjudged=unjudged,
-        marks={word: mark for word, (mark, _) in tables.STYLES.items()},
-        tally=tables.tally([row["verdict"] for row in rows]),
-        notes=notes,
+def page(
+    standings: Sequence[Standing],
+    unjudged: Sequence[Claim],
+    notes: Mapping[str, Any],
+    variations: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """The page's text: a table of verdicts and a section per claim; what pictures are drawn from
+    comes after, packed, each run once."""
+    sections, runs = [], {}
+    for standing in standings:
+        experiments = standing.claim.named(standing.scale)
+        names = {name: digest(record(experiments[name])) for name in standing.runs}
+        sections.append(_section(standing, names, variations))
+        for name, run in names.items():
+            if run not in runs:
+                runs[run] = packed(standing.runs[name], experiments[name])
+    return _render(sections, notes, live=False, unjudged=unjudged, runs=runs)
+
+
+def live_page(
+    standings: Sequence[Standing],
+    notes: Mapping[str, Any],
+    variations: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """The same for the explorer, which gives runs when they are asked for."""
+    sections = [_live_section(standing, variations) for standing in standings]
+    return _render(sections, notes, live=True, unjudged=[], runs={})
+
+
+def live_section(standing: Standing, variations: Sequence[Mapping[str, Any]] = ()) -> str:
+    """One claim's section, alone."""
+    shown = _live_section(standing, variations)
+    return _environment().get_template("section.html").render(section=shown)
+
+
+def _render(sections: Sequence[dict[str, Any]], notes: Mapping[str, Any], **parts: Any) -> str:
+    verdicts = [section["verdict"] for section in sections]
+    live = parts["live"]
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            sections=sections,
+            papers=list(dict.fromkeys(verdict["paper"] for verdict in verdicts)),
+            scales=list(dict.fromkeys(verdict["scale"] for verdict in verdicts)),
+            outcomes=list(dict.fromkeys(verdict["outcome"] for verdict in verdicts)),
+            tally=tables.tally(verdicts),
+            notes=notes,
+            facts={"quantiles": [quantile(n) for n in range(1, 64)], "live": live},
+            models=models(),
+            css=Markup(_web("page.css")),
+            bundle=Markup(_web("vega.js")),
+            scripts=[Markup(_web(name)) for name in (*SCRIPTS, *LIVE * live)],
+            **parts,
+        )
     )
 
 
@@ -39,47 +92,68 @@ def write(text: str, folder: Path) -> Path:
     return path
 
 
-def _section(verdict: Verdict) -> dict[str, Any]:
-    pictures = []
-    if verdict.runs:
-        if points := figures.against(verdict.evidence):
-            pictures.append(figures.svg(points))
-        pictures.append(figures.svg(figures.curves(verdict.runs)))
-        drawn = [draw(verdict.runs) for draw in (figures.by_layer, figures.matrices, figures.polar)]
-        pictures += [figures.svg(figure) for figure in drawn if figure]
-    experiments = {
-        name: outline(spell(experiment))
-        for name, experiment in verdict.claim.named(verdict.scale).items()
-    }
+def _section(
+    standing: Standing, runs: Mapping[str, str], variations: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    claim, verdict, scale = standing.claim, standing.verdict, str(standing.scale)
     return {
-        "verdict": verdict.as_json(),
-        "title": verdict.claim.paper.title,
-        "url": verdict.claim.paper.url,
-        "pictures": pictures,
-        "experiments": experiments,
+        "id": claim.name if scale == "laptop" else f"{claim.name}.{scale}",
+        "verdict": verdict,
+        "paper": claim.paper,
+        "note": standing.note,
+        "runs": runs,
+        "points": [item for item in verdict["evidence"] if item.get("x") is not None],
+        "environment": standing.environment,
+        "experiments": {
+            name: outline(spell(each)) for name, each in claim.named(standing.scale).items()
+        },
+        "variations": [v for v in variations if (v["claim"], v["scale"]) == (claim.name, scale)],
     }
 
 
-def outline(spelled: dict[str, Any], depth: int = 1) -> str:
-    """A spelled-out component as indented lines, by the paths that `vary` takes."""
-    lines = [spelled["is"].rpartition(".")[2]]
-    for name, value in spelled.items():
-        parts = _parts(name, value)
-        if parts:
-            lines += [f"{'  ' * depth}{n}: {outline(part, depth + 1)}" for n, part in parts.items()]
-        elif name != "is":
-            plain = "+".join(map(str, value)) if isinstance(value, list) else value
-            lines.append(f"{'  ' * depth}{name}: {plain}")
-    return "\n".join(lines)
+def _live_section(standing: Standing, variations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Runs are called by the query that gives them; fields may be changed."""
+    claim, scale = standing.claim, standing.scale
+    experiments = claim.named(scale)
+    asked = {"claim": claim.name, "scale": str(scale)}
+    runs = {name: urlencode(asked | {"name": name}) for name in experiments}
+    fields = {path: value for each in experiments.values() for path, value in paths(each).items()}
+    section = _section(standing, runs, variations)
+    return section | {"fields": {path: _told(value) for path, value in fields.items()}}
 
 
-def _parts(name: str, value: Any) -> dict[str, Any]:
-    """The components in a field: one, or several with a number or a name each."""
-    if isinstance(value, list):
-        value = {str(place): part for place, part in enumerate(value)}
-    if not isinstance(value, dict):
-        return {}
-    if "is" in value:
-        return {name: value}
-    named = {f"{name}.{key}": part for key, part in value.items()}
-    return named if all(isinstance(part, dict) for part in named.values()) else {}
+def _told(value: Any) -> str:
+    """A field's value as `vary` takes it."""
+    return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("ontogeny", "report"),
+        autoescape=select_autoescape(),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": tables.number,
+        "ours": tables.ours,
+        "mark": lambda outcome: tables.STYLES[outcome][0],
+        "strip": strip,
+        "words": lambda name: name.replace("_", " "),
+        "inline": inline,
+    }
+    return environment
+
+
+def inline(value: Any) -> Markup:
+    """JSON that may stand inside a script or an attribute of a page."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for sign in "<>&'":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+@cache
+def _web(name: str) -> str:
+    return (WEB / name).read_text()

@@ -11,7 +11,7 @@ from ..claim import Claim, Scale, Verdict
 from ..spell import spell
 from ..store import Store
 from ..vary import Variation
-from .page import outline
+from .outline import outline
 from .tables import badge, evidence, ours, tally, verdicts
 
 

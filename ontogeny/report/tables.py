@@ -14,6 +14,7 @@ STYLES = {
     "undecided": ("?", "yellow"),
     "untested": ("–", "bright_black"),
     "noted": ("·", "bright_black"),
+    "unjudged": ("·", "bright_black"),
 }
 
 

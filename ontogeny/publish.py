@@ -1,0 +1,180 @@
+"""Commands that show what is known: pages, figures, tables, data.
+
+Everything heavy is imported inside a command, so that help answers at once.
+"""
+
+import json
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from .options import OneSize, Size, Where, app, scale_of, store_at
+
+
+@app.command
+def report(
+    *patterns: str, scale: OneSize = None, out: Path = Path("report"), store: Where = None
+) -> None:
+    """Write a page with the verdicts and pictures of all that has been judged in this store.
+
+    Parameters
+    ----------
+    patterns
+        Names, parts of names or papers; all if none.
+    out
+        The folder to write to.
+    """
+    from .report.page import write
+    from .report.whole import whole
+
+    scales = [scale_of(scale)] if scale else None
+    text, judged, unjudged = whole(store_at(store), list(patterns), scales)
+    path = write(text, out)
+    print(f"{path}: {judged} verdicts, {unjudged} claims not judged yet")
+
+
+@app.command
+def figures(
+    claim: str,
+    *,
+    out: Path = Path("figures"),
+    width: float = 3.35,
+    scale: Size = "laptop",
+    store: Where = None,
+) -> None:
+    """Write a claim's figures for a paper (PDF, SVG, PNG) with their data, a table and references.
+
+    Parameters
+    ----------
+    claim
+        The claim's name, or enough of it.
+    out
+        The folder to write to.
+    width
+        Of a figure, in inches: one column of two, unless told.
+    """
+    from .claim import find_one
+    from .fields import Invalid
+    from .ledger import standing
+    from .report.published import publish
+
+    chosen = find_one(claim)
+    if not 1 <= width <= 30:
+        raise Invalid(f"--width must be from 1 to 30 inches, not {width:g}")
+    found = standing(chosen, store_at(store), scale_of(scale))
+    if found is None:
+        raise Invalid(f"{chosen.name} is not judged in this store: ontogeny judge {chosen.name}")
+    if not found.runs:
+        raise Invalid(f"{chosen.name}: {found.note or chosen.untested} {found.verdict['command']}")
+    for path in publish(found, out, width):
+        print(path)
+
+
+@app.command
+def export(
+    *patterns: str,
+    out: Path = Path("results"),
+    format_: Annotated[str, Parameter(name="--format", help="csv or parquet")] = "csv",
+    arrays: bool = False,
+    scale: OneSize = None,
+    store: Where = None,
+) -> None:
+    """Write what is known as tidy tables: all evidence, and every number that a probe answered.
+
+    Parameters
+    ----------
+    patterns
+        Names, parts of names or papers; all if none.
+    out
+        The folder to write to.
+    arrays
+        Also the entries of vectors and matrices: many rows.
+    """
+    from .claim import Scale, find
+    from .fields import Invalid, did_you_mean
+    from .ledger import Standing, standing
+    from .report import tidy
+
+    if format_ not in ("csv", "parquet"):
+        raise Invalid(f"no format {format_!r}: {did_you_mean(format_, ['csv', 'parquet'])}")
+    scales, place = [scale_of(scale)] if scale else list(Scale), store_at(store)
+    claims = find(list(patterns) or ["all"])
+
+    def known() -> Iterator[Standing]:
+        for chosen, size in product(claims, scales):
+            if found := standing(chosen, place, size):
+                yield found
+
+    def numbers() -> Iterator[tidy.Row]:
+        for found in known():
+            own = {"claim": found.claim.name, "scale": str(found.scale)}
+            for row in tidy.answers(found.runs, most=2 if arrays else 0):
+                yield own | row
+
+    evidence = (row for found in known() for row in tidy.evidence(found))
+    for name, rows in (("evidence", evidence), ("answers", numbers())):
+        path = out / f"{name}.{format_}"
+        print(f"{path}: {tidy.write(rows, path):,} rows")
+
+
+@app.command
+def explore(
+    *,
+    port: int = 8642,
+    open_: Annotated[bool, Parameter(name="--open")] = True,
+    store: Where = None,
+) -> None:
+    """Serve the page on this machine, with what runs now: follow a judgement, compare, ask what if.
+
+    Parameters
+    ----------
+    port
+        Where to listen, on this machine only; 0 takes any that is free.
+    open_
+        Open it in a browser.
+    """
+    import webbrowser
+
+    from .explore import Server
+    from .fields import Invalid
+
+    try:
+        server = Server(store_at(store), port)
+    except (OSError, OverflowError) as error:
+        raise Invalid(f"--port {port}: {error}; --port 0 takes any that is free") from error
+    print(f"{server.address}\nCtrl-C ends it.", flush=True)
+    if open_:
+        webbrowser.open(server.address)
+    with server:
+        server.serve_forever()
+
+
+@app.command(show=False)
+def train_page() -> None:
+    """Train the models that the page carries, and put them into the package."""
+    from .report.play import train
+
+    print(train(), "written")
+
+
+@app.command(show=False)
+def readme(verdicts: Path, text: Path) -> None:
+    """Put the table of a verdicts file between the marks of a text.
+
+    Parameters
+    ----------
+    verdicts
+        What `judge --json` wrote.
+    text
+        The file to change.
+    """
+    from .report.tables import markdown
+    from .store import write_whole
+
+    head, begin, rest = text.read_text().partition("<!-- verdicts -->\n")
+    _, end, tail = rest.partition("<!-- end of verdicts -->")
+    table = markdown(json.loads(verdicts.read_text()))
+    write_whole(text, f"{head}{begin}{table}\n{end}{tail}")

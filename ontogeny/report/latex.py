@@ -1,0 +1,82 @@
+"""Tables and references for a paper."""
+
+import re
+from collections.abc import Iterable
+
+from ..claim import Claim
+from ..ledger import Standing
+from .tables import STYLES, number
+
+_SIGNS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_SIGNS |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
+_MARKS = {"✓": r"$\checkmark$", "✗": r"$\times$", "–": "--", "·": r"$\cdot$"}
+_GREEK = """alpha beta gamma delta varepsilon eta theta kappa lambda mu nu rho sigma tau varphi chi
+psi omega Delta Sigma Pi"""
+_LETTERS = dict(zip("αβγδεηθκλμνρστφχψωΔΣΠ", _GREEK.split(), strict=True))
+_LETTERS |= {"±": "pm", "≥": "geq", "≤": "leq", "≫": "gg", "→": "to", "√": "sqrt{}", "·": "cdot"}
+_LETTERS |= {"∞": "infty", "−": "-", "×": "times", "½": "tfrac12"}
+
+
+def escaped(text: str) -> str:
+    """Text as LaTeX takes it."""
+    plain = "".join(_SIGNS.get(sign, sign) for sign in text)
+    plain = re.sub(r"ᵀ", r"$^{\\top}$", plain)
+    plain = re.sub(r"[₀-₉]", lambda found: f"$_{ord(found[0]) - ord('₀')}$", plain)
+    return "".join(f"$\\{_LETTERS[sign]}$" if sign in _LETTERS else sign for sign in plain)
+
+
+def table(standing: Standing) -> str:
+    """A claim's evidence as a table (booktabs), our number beside the paper's."""
+    verdict = standing.verdict
+    lines = [
+        f"% {verdict['command']}",
+        r"% \usepackage{booktabs,amssymb}",
+        r"\begin{table}",
+        f"  \\caption{{{escaped(verdict['says'])} \\cite{{{verdict['paper']}}}, "
+        f"{escaped(verdict['where'])}: {verdict['outcome']} "
+        f"({verdict['seeds']} seeds, {verdict['scale']} scale).}}",
+        f"  \\label{{tab:{verdict['claim']}}}",
+        r"  \begin{tabular}{clrcr}",
+        r"    \toprule",
+        r"    & evidence & ours & 95\,\% interval & paper \\",
+        r"    \midrule",
+    ]
+    for item in verdict["evidence"]:
+        mark = STYLES[item["outcome"]][0]
+        low, high = item["low"], item["high"]
+        interval = "" if low is None or low == high else f"[{number(low)}, {number(high)}]"
+        cells = (
+            _MARKS.get(mark, mark),
+            escaped(item["text"]),
+            number(item["ours"]),
+            interval,
+            number(item["paper"]),
+        )
+        lines.append(f"    {' & '.join(cells)} \\\\".replace("–", "--"))
+    return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}", ""])
+
+
+def references(claims: Iterable[Claim]) -> str:
+    """BibTeX of the sources, and of the articles that a claim's place names. What a source does not
+    say of itself is left out."""
+    entries = {}
+    for claim in claims:
+        paper = claim.paper
+        fields = {"author": paper.authors, "title": f"{{{paper.title}}}", "url": paper.url}
+        entries[paper.key] = fields | _arxiv(paper.url)
+        for article in re.findall(r"arXiv (\d{4}\.\d{4,5})", claim.where):
+            url = f"https://arxiv.org/abs/{article}"
+            entries[f"arXiv:{article}"] = {"url": url} | _arxiv(url)
+    return "\n".join(_entry(key, fields) for key, fields in entries.items())
+
+
+def _arxiv(url: str) -> dict[str, str]:
+    found = re.search(r"arxiv\.org/abs/((\d\d)\d\d\.\d+)", url)
+    if not found:
+        return {}
+    return {"eprint": found[1], "archiveprefix": "arXiv", "year": f"20{found[2]}"}
+
+
+def _entry(key: str, fields: dict[str, str]) -> str:
+    listed = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items() if value)
+    return f"@misc{{{key},\n{listed}\n}}\n"

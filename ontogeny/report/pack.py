@@ -1,0 +1,80 @@
+"""Runs as a page carries them: thinned, rounded, packed.
+
+    packed = base64(gzip(length of the header · header · numbers))
+
+The header is JSON; numbers are of 32 bits, with as many digits as a picture shows.
+"""
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core import Experiment
+from ..evidence import Run
+from ..tasks.lego import Lego
+
+LOOKS = 64  # of a curve, at most
+FRAMES = 24  # of what is drawn with a slider over training
+SIDE = 64  # of a vector or a matrix
+DIGITS = 11  # bits kept of a number: three decimal digits and more
+
+
+def drawable(run: Run) -> dict[str, tuple[list[int], np.ndarray]]:
+    """By probe: the steps kept, and the numbers kept. Of a matrix, the first seed's."""
+    return {name: _thinned(run, values) for name, values in run.answers.items()}
+
+
+def _thinned(run: Run, values: np.ndarray) -> tuple[list[int], np.ndarray]:
+    kept = _spread(len(run.steps), LOOKS if values.ndim <= 2 else FRAMES)
+    seeds = slice(None) if values.ndim <= 3 else slice(0, 1)
+    values = values[seeds][:, kept]
+    for axis in range(2, values.ndim):
+        values = values.take(_spread(values.shape[axis], SIDE), axis=axis)
+    return [int(step) for step in run.steps[kept]], values
+
+
+def _spread(size: int, most: int) -> list[int]:
+    """All places, or as many as may be, evenly, the first and the last among them."""
+    return sorted({round(place) for place in np.linspace(0, size - 1, min(size, most))})
+
+
+def packed(run: Run, experiment: Experiment, **more: Any) -> str:
+    """A run with what its pictures need of the experiment."""
+    probes, blob, at = {}, [], 0
+    for name, (steps, values) in drawable(run).items():
+        rounded = coarse(values)
+        probes[name] = {"steps": steps, "shape": list(values.shape), "at": at}
+        blob.append(rounded.tobytes())
+        at += rounded.size
+    header = {"probes": probes, "seeds": len(run.seeds), **background(experiment), **more}
+    return pack(header, b"".join(blob))
+
+
+def pack(header: Mapping[str, Any], numbers: bytes) -> str:
+    """A header and numbers as text that a page can carry."""
+    text = json.dumps(header, ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 4)  # numbers begin where they may
+    whole = len(text).to_bytes(4, "little") + text + numbers
+    return base64.b64encode(gzip.compress(whole, mtime=0)).decode()
+
+
+def coarse(values: np.ndarray) -> np.ndarray:
+    """Numbers of 32 bits whose last digits are dropped, so that they pack well."""
+    bits = np.ascontiguousarray(values, "<f4").view("<u4")
+    lost = 23 - DIGITS
+    finite = (bits >> 23) & 0xFF != 0xFF
+    nearest = np.where(finite, bits + np.uint32(1 << (lost - 1)), bits)
+    return (nearest & np.uint32(0xFFFFFFFF << lost & 0xFFFFFFFF)).view("<f4")
+
+
+def background(experiment: Experiment) -> dict[str, Any]:
+    """What is known before training: of LEGO, the group and the length taught."""
+    task = experiment.task
+    if not isinstance(task, Lego):
+        return {}
+    table = np.asarray(task.group.table)
+    return {"group": {"name": task.action, "table": table.tolist()}, "taught": task.chain}

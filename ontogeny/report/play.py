@@ -1,0 +1,208 @@
+"""Small models that the page carries and runs: what they are taught, and their weights.
+
+They are trained once (`ontogeny train-page`) and shipped; the page's own arithmetic is tested
+against the laboratory's on the weights that are shipped.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core import Experiment, Params, Probe, Stage
+from ..engine import execute
+from ..evidence import Run
+from ..lane import begin
+from ..models.clauses import ClauseTransformer
+from ..models.embedding_mlp import EmbeddingMLP
+from ..models.induction import MEMORIES, InductionPair
+from ..probes.behaviour import Success
+from ..probes.lego import Unaided
+from ..probes.parameters import Parameters
+from ..regimes.descent import AdamW, Descent
+from ..regimes.momentum import Momentum
+from ..spell import digest, spell
+from ..store import write_whole
+from ..tasks.lego import Lego
+from ..tasks.triggers import Triggers
+from ..tasks.two_hop import TwoHop
+from .pack import coarse, pack
+
+SHIPPED = files("ontogeny.report") / "web" / "models.json"
+
+
+class Played(NamedTuple):
+    """A model of the page: how it is taught, and what its tokens are called."""
+
+    title: str
+    says: str
+    experiment: Experiment
+    names: Callable[[Experiment], dict[str, Any]]
+
+
+def _taught(task: Any, model: Any, stage: Stage, looks: int, **probes: Probe) -> Experiment:
+    return Experiment(task, model, (stage,), {"weights": Parameters(), **probes}, looks=looks)
+
+
+def _characters(experiment: Experiment) -> dict[str, Any]:
+    task = experiment.task
+    assert isinstance(task, Triggers)
+    tokens = task.bigrams.tokens
+    return {"tokens": tokens, "triggers": [tokens[place] for place in task.commonest]}
+
+
+def _entities(experiment: Experiment) -> dict[str, Any]:
+    """What each token and each answer is called, in the world of the first seed."""
+    task = experiment.task
+    assert isinstance(task, TwoHop)
+    world = begin(experiment, jnp.asarray(0)).world
+    called = {
+        int(token): f"{letter}{place + 1}"
+        for letter, family in zip("sbo", world.names, strict=True)
+        for place, token in enumerate(family)
+    }
+    entities = [called[token] for token in range(task.symbols)]
+    return {"tokens": [*entities, "r1", "r2"], "answers": entities[: task.answers]}
+
+
+def _variables(experiment: Experiment) -> dict[str, Any]:
+    task, model = experiment.task, experiment.model
+    assert isinstance(task, Lego) and isinstance(model, ClauseTransformer)
+    letters = [chr(ord("a") + place) for place in range(task.variables)]
+    return {"variables": letters, "values": task.values, "heads": model.heads, "taught": task.chain}
+
+
+def _two_hop(identity: float) -> Experiment:
+    task, model = TwoHop(subjects=8, identity=identity), EmbeddingMLP(width=48, gamma=0.8)
+    return _taught(
+        task,
+        model,
+        Descent(steps=400, rate=1.0),
+        20,
+        success=Success("composed"),
+        fitted=Success("train"),
+    )
+
+
+PLAYED = {
+    "induction": Played(
+        "An induction head",
+        "Two layers of attention, taught on letters of Shakespeare in which some letters, the "
+        "triggers, are always followed by the same one, drawn anew for every text. Type a text: "
+        "what will follow its last letter?",
+        _taught(
+            Triggers(length=48, rows=64, reads=24),
+            InductionPair(width=64),
+            Momentum(steps=1200, rate=0.1, decay=1e-4, parts=MEMORIES),
+            15,
+            success=Success("test"),
+        ),
+        _characters,
+    ),
+    "bridged": Played(
+        "Two hops, with an identity bridge",
+        "A sum of embeddings, projected. It was told s → b (r1), b → o (r2), and that each b is "
+        "itself; never s r1 r2 → o. Ask it.",
+        _two_hop(1.0),
+        _entities,
+    ),
+    "unbridged": Played(
+        "The same, without the bridge",
+        "Told the same hops, but not that each b is itself.",
+        _two_hop(0.0),
+        _entities,
+    ),
+    "lego": Played(
+        "State tracking, with a chain of thought",
+        "A one-layer transformer, taught by chains of five additions modulo six. It writes one "
+        "state after the other; give it more than five.",
+        _taught(
+            Lego(action="C6", variables=26, chain=5, rows=256),
+            ClauseTransformer(width=32, neurons=64, residual=True),
+            AdamW(steps=480, rate=3e-3),
+            16,
+            five=Unaided("5 steps"),
+            ten=Unaided("10 steps"),
+            twenty=Unaided("20 steps"),
+        ),
+        _variables,
+    ),
+}
+
+
+def unravel(experiment: Experiment, flat: np.ndarray) -> Params:
+    """The parameters that `Parameters` laid out."""
+    shapes = jax.eval_shape(lambda: begin(experiment, jnp.asarray(0)).params)
+    leaves, tree = jax.tree.flatten(shapes)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    pieces = np.split(flat, ends[:-1])
+    shaped = [piece.reshape(leaf.shape) for piece, leaf in zip(pieces, leaves, strict=True)]
+    return jax.tree.unflatten(tree, map(jnp.asarray, shaped))
+
+
+def named(params: Params) -> dict[str, np.ndarray]:
+    """Every array as a matrix, under the name that the page's arithmetic knows it by."""
+    leaves = jax.tree_util.tree_leaves_with_path(params)
+    return {_name(path): np.atleast_2d(np.asarray(leaf)) for path, leaf in leaves}
+
+
+def _name(path: Any) -> str:
+    """`tables.value` is `value`, `widen.bias` is `widen_bias`; the values' own matrix, `values`."""
+    keys = jax.tree_util.keystr(path, simple=True, separator=".").split(".")
+    if keys == ["value"]:
+        return "values"
+    if keys[0] == "tables":
+        return keys[1]
+    return keys[0] if keys[-1] == "weight" else "_".join(keys)
+
+
+def shipped(played: Played, run: Run) -> dict[str, Any]:
+    """A trained model as the page carries it. What training does not change is there once."""
+    flat = coarse(run.answers["weights"][0])
+    looks = [named(unravel(played.experiment, each)) for each in flat]
+    parts, blob, at = [], [], 0
+    for name, last in looks[-1].items():
+        if not last.size:
+            continue
+        fixed = all(np.array_equal(look[name], last) for look in looks)
+        arrays = [last] if fixed else [look[name] for look in looks]
+        rows, columns = last.shape
+        parts.append({"name": name, "rows": rows, "columns": columns, "at": at, "fixed": fixed})
+        blob += [each.astype("<f4").tobytes() for each in arrays]
+        at += rows * columns * len(arrays)
+    header = {
+        "is": type(played.experiment.model).__name__,
+        "steps": run.steps.tolist(),
+        "parts": parts,
+        **played.names(played.experiment),
+    }
+    made = digest(spell(played.experiment))
+    return {"made": made, "data": pack(header, b"".join(blob))}
+
+
+def train() -> Path:
+    """Trains them all and writes them to where the package has them."""
+    runs = execute({name: played.experiment for name, played in PLAYED.items()}, 1)
+    carried = {name: shipped(played, runs[name]) for name, played in PLAYED.items()}
+    path = Path(str(SHIPPED))
+    write_whole(path, json.dumps(carried, indent=1) + "\n")
+    return path
+
+
+@cache
+def models() -> Mapping[str, dict[str, Any]]:
+    """The shipped models, with their words."""
+    if not SHIPPED.is_file():
+        return {}
+    carried = json.loads(SHIPPED.read_text())
+    return {
+        name: {"title": played.title, "says": played.says, **carried[name]}
+        for name, played in PLAYED.items()
+        if name in carried
+    }

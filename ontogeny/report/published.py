@@ -1,0 +1,43 @@
+"""What a paper takes from a claim: figures with their data, a table, references."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..evidence import Evidence, Outcome
+from ..ledger import Standing
+from ..store import write_whole
+from . import figures, latex, tidy
+
+KINDS = (".pdf", ".svg", ".png")
+
+
+def publish(standing: Standing, folder: Path, width: float = figures.WIDTH) -> Iterator[Path]:
+    """Writes every figure of a claim with its data beside it, a table and the references."""
+    runs = standing.runs
+    scalars = list(tidy.answers(runs, most=0))
+    ends = list(tidy.answers(runs, last=True))
+    rows = [item for item in standing.verdict["evidence"] if item.get("x") is not None]
+    points = [Evidence(**row | {"outcome": Outcome(row["outcome"])}) for row in rows]
+    drawn = {
+        "against": (figures.against(points, width), rows),
+        "curves": (figures.curves(runs, width) if scalars else None, scalars),
+        "by-place": (figures.by_layer(runs, width), [r for r in ends if r["place"] is not None]),
+        "matrices": (figures.matrices(runs, width), [r for r in ends if r["column"] is not None]),
+        "angles": (figures.polar(runs, width), [r for r in ends if "angles" in r["probe"]]),
+    }
+    for name, (figure, data) in drawn.items():
+        if figure is None:
+            continue
+        for kind in KINDS:
+            path = folder / f"{name}{kind}"
+            figures.save(figure, path)
+            yield path
+        figures.close(figure)
+        tidy.write(data, folder / f"{name}.csv")
+        yield folder / f"{name}.csv"
+    for name, text in (
+        ("table.tex", latex.table(standing)),
+        ("references.bib", latex.references([standing.claim])),
+    ):
+        write_whole(folder / name, text)
+        yield folder / name

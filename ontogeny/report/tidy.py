@@ -1,0 +1,105 @@
+"""What is known as rows: one number each, with all that it is a number of."""
+
+import csv
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..claim import missing
+from ..evidence import Run
+from ..fields import Invalid
+from ..ledger import Standing
+
+Row = dict[str, Any]
+BATCH = 50_000  # rows
+INNER = ("place", "column")  # what the axes of an answer are called, after its seed and step
+
+
+def evidence(standing: Standing) -> Iterator[Row]:
+    """A row per piece of evidence."""
+    verdict = standing.verdict
+    about = {key: verdict[key] for key in ("claim", "paper", "where", "scale", "outcome")}
+    about["source"] = about.pop("paper")
+    for item in verdict["evidence"]:
+        numbers = {key: item.get(key) for key in ("ours", "low", "high", "paper", "n")}
+        weighed = {"evidence": item["text"], "weighed": item["outcome"], **numbers}
+        yield about | weighed | {"series": item.get("series"), "x": item.get("x")}
+
+
+def answers(runs: Mapping[str, Run], last: bool = False, most: int = 2) -> Iterator[Row]:
+    """A row per number that a probe answered: over training, or at the end; of answers with at most
+    so many axes of their own."""
+    for name, run in runs.items():
+        for probe, values in run.answers.items():
+            if values.ndim - 2 > most:
+                continue
+            first = values.shape[1] - 1 if last else 0
+            for place in np.ndindex(*values[:, first:].shape):
+                seed, look, *inner = place
+                own = dict(zip(INNER, inner, strict=False))
+                about = {"experiment": name, "probe": probe, "seed": run.seeds[seed]}
+                step = int(run.steps[first + look])
+                value = float(values[seed, first + look, *inner])
+                yield about | {"step": step, "place": None, "column": None, "value": value} | own
+
+
+def write(rows: Iterable[Row], path: Path) -> int:
+    """Rows as a file of the kind its name says, there whole or not at all; says how many."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        count = (_csv if path.suffix == ".csv" else _parquet)(_batches(rows), aside)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+    return count
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    rows = iter(rows)
+    while batch := list(islice(rows, BATCH)):
+        yield batch
+
+
+def _csv(batches: Iterator[list[Row]], path: Path) -> int:
+    count = 0
+    with path.open("w", newline="") as file:
+        for batch in batches:
+            writer = csv.DictWriter(file, list(batch[0]), lineterminator="\n")
+            if not count:
+                writer.writeheader()
+            writer.writerows(batch)
+            count += len(batch)
+    return count
+
+
+def _parquet(batches: Iterator[list[Row]], path: Path) -> int:
+    if lacking := missing("export"):
+        raise Invalid(f"a Parquet file: {lacking}")
+    import pyarrow
+    from pyarrow.parquet import ParquetWriter
+
+    count, writer = 0, None
+    for batch in batches:
+        table = pyarrow.Table.from_pylist(batch, writer and writer.schema)
+        writer = writer or ParquetWriter(path, _typed(pyarrow, table.schema))
+        writer.write_table(pyarrow.Table.from_pylist(batch, writer.schema))
+        count += len(batch)
+    if writer:
+        writer.close()
+    else:
+        path.touch()
+    return count
+
+
+def _typed(pyarrow: Any, schema: Any) -> Any:
+    """A column that begins with nothing may have numbers further on."""
+    kinds = [
+        pyarrow.field(f.name, pyarrow.float64() if pyarrow.types.is_null(f.type) else f.type)
+        for f in schema
+    ]
+    return pyarrow.schema(kinds)

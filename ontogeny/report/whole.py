@@ -1,0 +1,47 @@
+"""All that a store knows, as one page."""
+
+import time
+from importlib.metadata import version
+from typing import Any
+
+from ..claim import Scale, find
+from ..ledger import Standing, last_said, standing
+from ..store import Store
+from .page import live_page, page
+
+
+def whole(
+    store: Store, patterns: list[str], scales: list[Scale] | None = None
+) -> tuple[str, int, int]:
+    """The page of some claims, or all; how many verdicts it shows, and how many are missing."""
+    found: list[Standing] = []
+    unjudged = []
+    for claim in find(patterns or ["all"]):
+        own = [standing(claim, store, scale) for scale in scales or list(Scale)]
+        known = [each for each in own if each is not None]
+        found += known[:1] if claim.untested else known
+        if not known:
+            unjudged.append(claim)
+    return page(found, unjudged, notes(store), variations(store)), len(found), len(unjudged)
+
+
+def explored(store: Store) -> str:
+    """The explorer's page: every claim, judged or not, at the scales that it was judged at."""
+    found = []
+    for claim in find(["all"]):
+        own = [last_said(claim, store, scale) for scale in Scale]
+        known = [each for each in own if each.verdict["outcome"] not in ("unjudged", "untested")]
+        found += known or own[:1]
+    return live_page(found, notes(store), variations(store))
+
+
+def notes(store: Store) -> dict[str, Any]:
+    """What the foot of a page says."""
+    date = time.strftime("%Y-%m-%d")
+    return {"version": version("ontogeny"), "date": date, "store": store.root.name}
+
+
+def variations(store: Store) -> list[dict[str, Any]]:
+    """What `vary` found that can be drawn."""
+    needed = {"claim", "scale", "sweeps", "changes", "points"}
+    return [each for each in store.variations() if needed <= each.keys()]

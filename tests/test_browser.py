@@ -1,0 +1,226 @@
+"""The page in a real browser: it filters, moves, computes as the laboratory does, asks nobody."""
+
+import shutil
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ontogeny import Store, execute
+from ontogeny.claim import find, judge
+from ontogeny.lane import begin
+from ontogeny.ledger import remember
+from ontogeny.models.clauses import sentences_of
+from ontogeny.report.page import write
+from ontogeny.report.play import PLAYED, models, named, unravel
+from ontogeny.report.whole import whole
+from ontogeny.spell import digest, spell
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+)
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium here: apt-get install chromium"
+)
+CLAIM = "gradients_have_the_stated_form"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """A page with one judged claim and all that are untested."""
+    folder = tmp_path_factory.mktemp("page")
+    store = Store(folder / "store")
+    claims = find([CLAIM])
+    for verdict in judge(claims, lambda asked, n: execute(asked, n, store=store), seeds=2):
+        remember(store, verdict)
+    text, *_ = whole(store, [])
+    return write(text, folder / "report").as_uri()
+
+
+class Visit:
+    """A page, with what it asked for and what it complained of."""
+
+    def __init__(self, browser, address, **settings):
+        self.context = browser.new_context(**settings)
+        self.page = self.context.new_page()
+        self.requests, self.complaints = [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda said: self.complaints.append(said.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(address)
+
+
+@pytest.fixture
+def visit(browser, address):
+    visits = []
+
+    def go(to="", **settings):
+        visits.append(Visit(browser, address + to, **settings))
+        return visits[-1]
+
+    yield go
+    for each in visits:
+        assert each.complaints == []
+        assert each.requests[1:] == []  # the page itself, and nothing else
+        each.context.close()
+
+
+def test_the_table_filters_searches_and_sorts(visit):
+    page = visit().page
+    rows = page.locator("#verdicts tbody tr:visible")
+    whole_table = rows.count()
+    page.select_option("#filter select[name=outcome]", "supported")
+    assert rows.count() == 1 and page.inner_text("#shown") == f"1 of {whole_table} claims"
+    page.select_option("#filter select[name=outcome]", "")
+    page.fill("#filter input[name=text]", "pythia")
+    assert 0 < rows.count() < whole_table
+    page.fill("#filter input[name=text]", "")
+    button = page.locator("button.sort", has_text="claim")
+    button.focus()
+    page.keyboard.press("Enter")
+    said = [row.split("\t")[1] for row in rows.all_inner_texts()]
+    assert said == sorted(said, key=str.casefold) and len(said) == whole_table
+    assert page.locator("th[aria-sort=ascending]").inner_text() == "claim"
+
+
+def test_a_claim_opens_with_its_pictures_and_leads_back(visit):
+    page = visit(f"#{CLAIM}").page
+    assert page.locator("section.claim:visible").count() == 1
+    page.wait_for_selector("section.open canvas")
+    assert not page.locator("#verdicts").is_visible()
+    page.click("section.open >> text=all claims")
+    assert page.locator("#verdicts").is_visible()
+    assert page.locator("section.claim:visible").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_follows_the_systems_colours_and_fits_a_phone(visit, scheme):
+    page = visit(color_scheme=scheme, viewport={"width": 390, "height": 800}).page
+    back = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (back == "rgb(255, 255, 255)") == (scheme == "light")
+    page.click("#theme")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != back
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_first_paint_is_soon(visit):
+    page = visit().page
+    paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+    assert page.evaluate(paint) < 1000
+
+
+def test_moving_through_training_moves_the_answer_and_the_attention(visit):
+    page = visit().page
+    article = page.locator("article[data-model=lego]")
+    article.scroll_into_view_if_needed()
+    slider = article.locator("input[type=range]")
+    slider.wait_for()
+    trained = article.locator(".says").inner_text()
+    assert "all right" in trained
+    article.locator("figure").first.scroll_into_view_if_needed()
+    article.locator("canvas").first.wait_for()
+    drawn = "node => node.querySelector('canvas').toDataURL()"
+    before = article.evaluate(drawn)
+    slider.focus()
+    page.keyboard.press("Home")
+    assert article.locator(".says").inner_text() != trained
+    assert slider.get_attribute("aria-valuetext") == "step 0"
+    page.wait_for_function("([node, old]) => node.querySelector('canvas').toDataURL() !== old",
+                           arg=[article.element_handle(), before])  # fmt: skip
+    article.locator("input[type=text]").fill("a=2, b=a+9")
+    assert "below 6" in article.locator(".says").inner_text()
+
+
+# ------------------------------------------------------------------------------ the same numbers
+
+READ = """
+const carried = JSON.parse(document.getElementById("models").textContent);
+const model = await models.read(carried[name].data), weights = model.weights[look];
+const plain = (rows) => rows.map((row) => [...row]);
+"""
+
+
+def computed(page, name, look, body, asked=None):
+    """What a piece of script makes of a shipped model at one look of its training."""
+    script = f"async ([name, look, asked]) => {{ {READ} {body} }}"
+    return page.evaluate(script, [name, look, asked])
+
+
+def laboratory(page, name, look):
+    """The experiment, and what the page reads of the shipped weights, as its parameters."""
+    experiment = PLAYED[name].experiment
+    body = "return Object.fromEntries(Object.entries(weights).map(([k, m]) => [k, [...m.values]]));"
+    got = computed(page, name, look, body)
+    begun = begin(experiment, jnp.asarray(0)).params
+    flat = [np.array(got.get(key, []), np.float32) for key in named(begun)]
+    return experiment, unravel(experiment, np.concatenate(flat))
+
+
+@pytest.mark.parametrize("look", [0, 3, 15])
+def test_the_pages_induction_head_is_the_laboratorys(visit, look):
+    page = visit().page
+    experiment, params = laboratory(page, "induction", look)
+    tokens = np.random.default_rng(look).integers(0, experiment.task.vocab, 30)
+    trace = experiment.model(params, jnp.asarray(tokens), jnp.arange(30))
+    body = """const { outputs, attention } = models.InductionPair(weights, asked);
+    return [plain(outputs), attention];"""
+    outputs, attention = computed(page, "induction", look, body, tokens.tolist())
+    np.testing.assert_allclose(outputs, trace.outputs, atol=1e-4)
+    for layer, rows in enumerate(attention):
+        for place, row in enumerate(rows):
+            expected = trace.attention[layer][0, place, : place + 1]
+            np.testing.assert_allclose(row, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["bridged", "unbridged"])
+def test_the_pages_two_hops_are_the_laboratorys(visit, name):
+    page = visit().page
+    experiment, params = laboratory(page, name, 7)
+    questions = np.random.default_rng(0).integers(0, experiment.task.vocab, (20, 3))
+    answer = jax.vmap(experiment.model, (None, 0, None))
+    outputs = answer(params, jnp.asarray(questions), jnp.array([2])).outputs[:, 0]
+    body = "return plain(asked.map((tokens) => models.EmbeddingMLP(weights, tokens).outputs));"
+    found = computed(page, name, 7, body, questions.tolist())
+    np.testing.assert_allclose(found, outputs, atol=1e-4)
+
+
+@pytest.mark.parametrize("look", [0, 6, 16])
+def test_the_pages_lego_is_the_laboratorys_taught_and_left_to_itself(visit, look):
+    page = visit().page
+    experiment, params = laboratory(page, "lego", look)
+    task, model = experiment.task, experiment.model
+    batch = task.sample(task.world(jax.random.key(2)), "10 steps", jax.random.key(3))
+    sentence = jax.tree.map(lambda x: x[0], sentences_of(task, batch))
+    trace = model(params, batch.inputs[0], batch.at[0])
+    body = """const [predicates, answers] = asked;
+    const told = models.ClauseTransformer(weights, predicates, answers, model.heads);
+    const alone = models.rollout(weights, predicates, answers[0], model.heads);
+    return [plain(told.outputs), told.attention, alone.answers.slice(1)];"""
+    asked = [np.asarray(part).tolist() for part in (sentence.predicates, sentence.answers)]
+    outputs, attention, written = computed(page, "lego", look, body, asked)
+    np.testing.assert_allclose(outputs, trace.outputs, atol=1e-4)
+    expected = np.asarray(trace.attention[0]).mean(axis=0)
+    for answer, weights in enumerate(attention):
+        np.testing.assert_allclose(weights, expected[answer, : len(weights)], atol=1e-4)
+    assert written == np.asarray(model.rollout(params, sentence)).tolist()
+
+
+def test_the_shipped_models_are_those_of_the_code():
+    """Taught as the code says today: `ontogeny train-page` makes them again."""
+    carried = models()
+    assert carried.keys() == PLAYED.keys()
+    for name, played in PLAYED.items():
+        assert carried[name]["made"] == digest(spell(played.experiment)), name
