@@ -131,7 +131,7 @@ class Laboratory:
         return live_section(last_said(claim, self.store, scale), variations(self.store))
 
     def run(self, asked: Asked) -> str:
-        """An experiment's curves as far as they have grown, packed."""
+        """An experiment's curves as far as they have grown, packed; nothing if there are none."""
         claim, scale = _claim(asked), _scale(asked)
         name = one(asked, "name")
         experiments = _changed(claim, scale, asked.get("set", []))
@@ -143,7 +143,7 @@ class Laboratory:
         most = max(claim.seeds, seeds if isinstance(seeds, int) else 0)
         found = so_far(name, experiment, most, self.store)
         if found is None:
-            raise Refused(HTTPStatus.NOT_FOUND, f"the store has nothing of {name!r} yet")
+            return ""
         return packed(found, experiment, outline=outline(spell(experiment)))
 
     def runs(self, asked: Asked) -> list[dict[str, Any]]:

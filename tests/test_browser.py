@@ -1,6 +1,7 @@
 """The page in a real browser: it filters, moves, computes as the laboratory does, asks nobody."""
 
 import shutil
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import pytest
 
 from ontogeny import Store, execute
 from ontogeny.claim import find, judge
+from ontogeny.explore import Server
 from ontogeny.lane import begin
 from ontogeny.ledger import remember
 from ontogeny.models.clauses import sentences_of
@@ -142,6 +144,36 @@ def test_moving_through_training_moves_the_answer_and_the_attention(visit):
                            arg=[article.element_handle(), before])  # fmt: skip
     article.locator("input[type=text]").fill("a=2, b=a+9")
     assert "below 6" in article.locator(".says").inner_text()
+
+
+def test_the_explorer_says_what_is_wrong_and_follows_what_it_starts(browser, tmp_path):
+    with Server(Store(tmp_path / "store")) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        visit = Visit(browser, server.address)
+        page = visit.page
+        assert server.laboratory.token not in page.url  # it is out of sight at once
+        page.evaluate(f"location.hash = {CLAIM!r}")
+        form = page.locator("section.open form.if")
+        form.locator("select[name=path]").select_option("task.tuples")
+        form.locator("input[name=values]").fill("-4")
+        form.locator("button[name=vary]").click()
+        form.locator("output.failed").wait_for()
+        assert "tuples" in form.locator("output").inner_text()
+        form.locator("input[name=values]").fill("4, 6")
+        form.locator("input[name=seeds]").fill("2")
+        form.locator("button[name=vary]").click()
+        page.get_by_text("is under way").wait_for()
+        page.get_by_text("is done").wait_for(timeout=240_000)
+        page.get_by_text("What if: task.tuples").wait_for()
+        assert all(
+            url.startswith(f"http://127.0.0.1:{server.server_port}/") for url in visit.requests
+        )
+        refused = "Failed to load resource: the server responded with a status of 400 (Bad Request)"
+        assert visit.complaints == [refused]  # the one that was meant
+        visit.context.close()
+        server.shutdown()
+        thread.join()
 
 
 # ------------------------------------------------------------------------------ the same numbers

@@ -2,12 +2,13 @@
 "use strict";
 const charts = {};
 const COLOURS = ["#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#9d755d", "#eeca3b", "#79706e", "#ff9da6"];
+const BRIGHT = ["#8ab4f8", "#ffb074", "#8fd18a", "#f28b82", "#9adbd6", "#d7aefb", "#d0a98f", "#fdd663", "#b5b0ad", "#ffc4cb"]; // on dark
 const OUTCOMES = { supported: "#2e9e4a", contradicted: "#d0483e", undecided: "#c98512", untested: "#888888" };
 const PREDICTED = "predicted ";
 const SMALL = { width: 250, height: 130 };
 
-charts.colour = (number) => COLOURS[number % COLOURS.length];
 charts.dark = () => document.documentElement.classList.contains("dark");
+charts.colour = (number) => (charts.dark() ? BRIGHT : COLOURS)[number % COLOURS.length];
 
 const config = () => {
   const ink = charts.dark() ? "#d6d8db" : "#33363b";
@@ -77,7 +78,8 @@ charts.curve = (runs, name, logarithmic) => {
   const values = thin.map((row) => row.value).filter(Number.isFinite);
   const least = Math.min(...values), most = Math.max(...values);
   const loss = name.includes("loss") && least > 0;
-  const scale = loss ? { type: "log" } : least >= -0.2 && most <= 1.0001 ? { domain: [Math.min(0, least), 1] } : { zero: false };
+  const room = 0.04 * (most - least || 1);
+  const scale = loss ? { type: "log" } : least >= -0.2 && most <= 1.0001 ? { domain: [Math.min(0, least), 1] } : { domain: [least - room, most + room], nice: false };
   const y = (field) => ({ field, type: "quantitative", title: null, scale: { ...scale, clamp: !loss }, axis: { tickCount: 4 } });
   const colour = { field: "colour", type: "nominal", scale: null };
   const x = steps(logarithmic);

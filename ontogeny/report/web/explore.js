@@ -75,11 +75,10 @@ explore.follow = async () => {
   try {
     const state = await (await explore.ask("/api/state")).json();
     explore.show(state);
-    const news = Object.keys(state.written).filter((key) => explore.written[key] !== state.written[key]), first = !Object.keys(explore.written).length && explore.asked;
-    const seen = explore.asked;
+    const news = Object.keys(state.written).filter((key) => explore.written[key] !== state.written[key]), seen = explore.asked;
     explore.written = state.written;
     explore.asked = true;
-    if (seen && !first) {
+    if (seen) {
       for (const id of news.map(explore.idOf).filter(Boolean)) await explore.renew(id);
       if (news.some((key) => key.startsWith("variations/"))) { const open = document.querySelector("section.claim.open"); if (open) await explore.renew(open.id); }
     }
@@ -98,9 +97,7 @@ explore.grow = async ({ works }) => {
   const names = works.flatMap((work) => work.units.map((unit) => unit.label)), runs = JSON.parse(open.dataset.runs);
   if (!names.some((label) => label.startsWith(`${open.dataset.claim}: `)) && !works.some((work) => work.words.includes(open.dataset.claim) && work.words[0] === "judge")) return;
   explore.grown = Date.now();
-  const read = (await Promise.all(Object.entries(runs).map(async ([name, query]) => {
-    try { return [name, await lab.read(await lab.fetched(query))]; } catch { return null; }
-  }))).filter(Boolean);
+  const found = await Promise.all(Object.entries(runs).map(async ([name, query]) => [name, await lab.read(await lab.fetched(query))])), read = found.filter(([, run]) => run);
   const box = open.querySelector(".pictures");
   if (read.length && box) box.replaceChildren(lab.element("p", { class: "soft", role: "status", text: "It runs: these curves grow." }), ...page.curves(read));
 };
@@ -148,6 +145,7 @@ explore.compare = async () => {
     const chosen = ["one", "other"].map((name) => known[form.elements[name].value]).filter(Boolean), box = $("compared");
     try {
       const runs = await Promise.all(chosen.map(async (run) => [label(run), await lab.read(await lab.fetched(query(run)))]));
+      if (!runs.every(([, run]) => run)) throw new Error("The store has nothing of one of them yet.");
       const lines = runs.map(([, run]) => run.outline.split("\n")), alone = lines.map((own, place) => own.filter((line) => !lines[1 - place].includes(line)));
       const differ = alone.map((own, place) => lab.element("details", { open: "" }, lab.element("summary", { text: `only in ${runs[place][0]}` }), lab.element("pre", { text: own.join("\n") || "nothing" })));
       box.replaceChildren(page.runs(runs), ...differ);

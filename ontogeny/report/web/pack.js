@@ -11,8 +11,9 @@ lab.unpack = async (text) => {
   return { header, numbers: new Float32Array(whole, 4 + length) };
 };
 
-// A run: by probe its steps, its shape (seed, look, ...) and its numbers.
+// A run: by probe its steps, its shape (seed, look, ...) and its numbers. Null if there is nothing yet.
 lab.read = async (text) => {
+  if (!text) return null;
   const { header, numbers } = await lab.unpack(text);
   for (const probe of Object.values(header.probes)) {
     const size = probe.shape.reduce((a, b) => a * b, 1);

@@ -2,7 +2,7 @@
 "use strict";
 const play = {};
 
-const bars = (rows) => ({ width: 260, height: { step: 14 }, data: { name: "rows", values: rows }, mark: { type: "bar" }, encoding: {
+const bars = (rows) => ({ width: 200, height: { step: 14 }, data: { name: "rows", values: rows }, mark: { type: "bar" }, encoding: {
   y: { field: "name", type: "nominal", sort: null, title: null, axis: { labelFont: "ui-monospace, monospace" } },
   x: { field: "chance", type: "quantitative", title: "how likely it finds what comes next", scale: { domain: [0, 1] }, axis: { format: ".0%", tickCount: 5 } },
   tooltip: [{ field: "name" }, { field: "chance", format: ".4f" }],
@@ -10,10 +10,10 @@ const bars = (rows) => ({ width: 260, height: { step: 14 }, data: { name: "rows"
 
 // Attention as a square: who looks (down) at whom (across).
 const looked = (rows, columns, title) => {
-  const cell = Math.max(8, Math.min(20, 420 / columns.length)), names = (list) => `${JSON.stringify(list)}[datum.value]`;
+  const cell = Math.max(8, Math.min(17, 420 / columns.length)), names = (list) => `${JSON.stringify(list)}[datum.value]`;
   const axis = (list) => ({ labelExpr: names(list), ticks: false, domain: false, labelAngle: 0, labelFont: "ui-monospace, monospace", labelFontSize: Math.min(11, cell), labelOverlap: false });
   return { width: cell * columns.length, height: cell * rows.length, title, data: { name: "cells", values: [] }, mark: { type: "rect" }, encoding: {
-    x: { field: "column", type: "ordinal", title: null, axis: { ...axis(columns), orient: "top" }, scale: { domain: columns.map((_, k) => k) } },
+    x: { field: "column", type: "ordinal", title: null, axis: { ...axis(columns), orient: "top", ...(columns.some((name) => name.length > 2) ? { labelAngle: -55, labelAlign: "left" } : {}) }, scale: { domain: columns.map((_, k) => k) } },
     y: { field: "row", type: "ordinal", title: null, axis: axis(rows), scale: { domain: rows.map((_, k) => k) } },
     color: { field: "value", type: "quantitative", legend: null, scale: { domain: [0, 1], interpolate: "rgb", range: charts.dark() ? ["#1c1f23", "#8ab4f8"] : ["#ffffff", "#1b4b9c"] } },
     tooltip: [{ field: "from" }, { field: "to" }, { field: "value", format: ".3f" }],
@@ -29,7 +29,7 @@ const likeliest = (outputs, names, many = 8) => models.softmax(outputs).map((cha
 // Each gives: what to type at first, how it is read (or what is wrong), and what there is to see of an answer.
 play.asks = {
   InductionPair: {
-    first: "cold eq and warm eq or the", hint: (model) => `at most ${model.weights[0].positions.rows} letters; its triggers are ${model.triggers.map(shown).join(" ")}`,
+    first: "a cold eq or the", hint: (model) => `at most ${model.weights[0].positions.rows} letters; its triggers are ${model.triggers.map(shown).join(" ")}`,
     read: (model, text) => {
       const most = model.weights[0].positions.rows, tokens = [...text].map((sign) => model.tokens.indexOf(sign));
       if (!tokens.length) return { wrong: "Type a letter." };
@@ -49,7 +49,7 @@ play.asks = {
       const words = text.trim().split(/[\s,]+/).filter(Boolean), tokens = words.map((word) => model.tokens.indexOf(word.toLowerCase()));
       if (!tokens.length) return { wrong: "Type a question." };
       const unknown = words.find((_, place) => tokens[place] < 0);
-      return unknown === undefined ? { asked: tokens } : { wrong: `It does not know ${unknown}: there are ${model.tokens[0][0] && [...model.tokens].sort().join(" ")}.` };
+      return unknown === undefined ? { asked: tokens } : { wrong: `It does not know ${unknown}: there are ${[...model.tokens].sort().join(" ")}.` };
     },
     see: (model, weights, tokens) => {
       const { outputs } = models.EmbeddingMLP(weights, tokens), best = likeliest(outputs, model.answers);
@@ -58,7 +58,7 @@ play.asks = {
       const logits = rows.map(({ token }) => models.EmbeddingMLP(weights, [token]).outputs), most = Math.max(...logits.flatMap((each) => [...each].map(Math.abs)), 1e-9);
       const scaled = logits.map((each) => columns.map(({ answer }) => Math.max(0, each[answer]) / most));
       const names = [rows.map((each) => each.name), columns.map((each) => each.name)];
-      return { says: [tokens.map((token) => model.tokens[token]).join(" "), " is ", best[0].name], bars: best, maps: [{ title: "what each token (down) says for each answer (across)", rows: names[0], columns: names[1], cells: cellsOf(scaled, ...names) }] };
+      return { says: ["", tokens.map((token) => model.tokens[token]).join(" "), " is ", best[0].name], bars: best, maps: [{ title: "what each token (down) says for each answer (across)", rows: names[0], columns: names[1], cells: cellsOf(scaled, ...names) }] };
     },
   },
   ClauseTransformer: {
@@ -88,7 +88,7 @@ play.asks = {
       const written = answers.map(([variable, value]) => `${name(variable)}=${value}`), right = answers.map(([variable, value]) => truth.get(variable) === value);
       const columns = [...predicates.map(([made, by, of]) => `${name(made)}=${name(of)}+${by}`), ...written.slice(0, -1)];
       const wrong = right.findIndex((each) => !each);
-      return { says: ["It writes ", written.map((each, place) => (right[place] ? each : `${each} ✗`)).join(" → "), wrong < 0 ? ", all right" : `, wrong from step ${wrong} on`, ""], maps: [{ title: "where each answer (down) looks: its predicate and itself", rows: written.slice(0, -1), columns, cells: cellsOf(attention, written.slice(0, -1), columns) }] };
+      return { says: ["It writes ", written.map((each, place) => (right[place] ? each : `${each} ✗`)).join(" → "), wrong < 0 ? ", all right" : `, wrong from step ${wrong} on`, ""], maps: [{ title: "where each answer (down) looks", rows: written.slice(0, -1), columns, cells: cellsOf(attention, written.slice(0, -1), columns) }] };
     },
   },
 };
