@@ -1,6 +1,7 @@
 """The command line. Everything heavy is imported inside a command, so that help answers at once."""
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -198,7 +199,11 @@ def bench(*, json_: JsonFile = None, quick: bool = False) -> None:
 
 
 def main() -> None:
-    """Runs a command: exit 0 done, 1 failed, 2 asked for what cannot be, 130 interrupted."""
+    """Runs a command: exit 0 done, 1 failed, 2 asked for what cannot be, 130 interrupted.
+
+    To be terminated is to be interrupted: what was done is kept.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app()
     except KeyboardInterrupt:

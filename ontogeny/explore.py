@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import secrets
-import signal
 import subprocess
 import sys
 import threading
@@ -87,7 +86,7 @@ class Work:
     def stop(self) -> None:
         """Interrupts it: what was done is kept."""
         if self.running and self.process:
-            self.process.send_signal(signal.SIGINT)
+            self.process.terminate()
 
     def close(self) -> None:
         """Interrupts it and waits until it has put its things away."""

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import signal
 import socket
 import threading
 import time
@@ -120,6 +121,25 @@ def test_what_is_started_is_followed_and_its_results_are_there(server):
     assert status == 200 and len(packed) > 100
     status, section = ask(server, f"/api/section?{urlencode(ASKED)}")
     assert status == 200 and "task.tuples" in section
+
+
+def test_what_is_started_can_be_stopped(server):
+    """Even where an interrupt would be ignored, as in a process started in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        asked = {"claim": "joint_training_yields_analogy_in_gpt2", "scale": "laptop"}
+        assert start(server, asked)[0] == 200
+    finally:
+        signal.signal(signal.SIGINT, before)
+    until = time.monotonic() + 60
+    while not server.laboratory.store.works() and time.monotonic() < until:
+        time.sleep(0.2)
+    (work,) = server.laboratory.store.works()  # it says how far it is, to whoever looks
+    assert work["words"][:2] == ["judge", "joint_training_yields_analogy_in_gpt2"]
+    status, _ = ask(server, "/api/stop", {}, **{"X-Ontogeny-Token": server.laboratory.token})
+    assert status == 200
+    assert server.laboratory.work.process.wait(60) == 130
+    assert server.laboratory.store.works() == []
 
 
 def test_curves_grow_from_checkpoints(tmp_path):
