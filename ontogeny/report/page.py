@@ -23,8 +23,8 @@ from .play import models
 from .strip import strip
 
 WEB = files("ontogeny.report") / "web"
-SCRIPTS = ("pack.js", "charts.js", "models.js", "play.js", "page.js")
-LIVE = ("explore.js",)
+SCRIPTS = ("pack", "draw", "curves", "forms", "pictures", "models", "play", "page")
+LIVE = ("explore",)
 
 
 def page(
@@ -79,7 +79,7 @@ def _render(sections: Sequence[dict[str, Any]], notes: Mapping[str, Any], **part
             models=models(),
             css=Markup(_web("page.css")),
             bundle=Markup(_web("vega.js")),
-            scripts=[Markup(_web(name)) for name in (*SCRIPTS, *LIVE * live)],
+            scripts=[Markup(_web(f"{name}.js")) for name in (*SCRIPTS, *LIVE * live)],
             **parts,
         )
     )

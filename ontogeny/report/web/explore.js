@@ -8,55 +8,120 @@ const explore = { token: "", written: {}, said: "" };
   try {
     if (given) sessionStorage.setItem("ontogeny-token", given);
     explore.token = given ?? sessionStorage.getItem("ontogeny-token") ?? "";
-  } catch { explore.token = given ?? ""; }
+  } catch {
+    explore.token = given ?? "";
+  }
   if (given) history.replaceState(null, "", location.pathname);
 }
 
 explore.ask = async (path, body) => {
-  const how = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json", "X-Ontogeny-Token": explore.token }, body: JSON.stringify(body) };
+  const how =
+    body === undefined
+      ? {}
+      : {
+          method: "POST",
+          headers: { "Content-Type": "application/json", "X-Ontogeny-Token": explore.token },
+          body: JSON.stringify(body),
+        };
   const answer = await fetch(path, how);
   if (answer.ok) return answer;
   let wrong = answer.statusText;
-  try { wrong = (await answer.json()).wrong; } catch { /* not ours */ }
+  try {
+    wrong = (await answer.json()).wrong;
+  } catch {
+    /* not ours */
+  }
   throw new Error(wrong);
 };
 lab.fetched = async (query) => (await explore.ask(`/api/run?${query}`)).text();
 
 // ------------------------------------------------------------------------------- what runs
 
-const bar = (fraction, label) => lab.element("progress", { max: 1, value: fraction, "aria-label": label });
+const bar = (fraction, label) =>
+  lab.element("progress", { max: 1, value: fraction, "aria-label": label });
 
 explore.show = ({ works, started }) => {
   const rows = works.map((work) => {
     const units = work.units.map((unit) => {
-      const claim = unit.label.split(":")[0], name = document.getElementById(claim) ? lab.element("a", { href: `#${claim}`, text: unit.label }) : unit.label;
-      return lab.element("li", {}, bar(unit.step / Math.max(1, unit.steps), unit.label), " ", name, " ", lab.element("span", { class: "soft", text: unit.news }));
+      const claim = unit.label.split(":")[0],
+        name = document.getElementById(claim)
+          ? lab.element("a", { href: `#${claim}`, text: unit.label })
+          : unit.label;
+      return lab.element(
+        "li",
+        {},
+        bar(unit.step / Math.max(1, unit.steps), unit.label),
+        " ",
+        name,
+        " ",
+        lab.element("span", { class: "soft", text: unit.news }),
+      );
     });
-    return lab.element("div", {}, lab.element("p", {}, bar(work.fraction, "all of it"), ` ${Math.round(100 * work.fraction)} %, ${work.left} left: `, lab.element("code", { text: `ontogeny ${work.words.join(" ")}` })), lab.element("ul", {}, ...units));
+    return lab.element(
+      "div",
+      {},
+      lab.element(
+        "p",
+        {},
+        bar(work.fraction, "all of it"),
+        ` ${Math.round(100 * work.fraction)} %, ${work.left} left: `,
+        lab.element("code", { text: `ontogeny ${work.words.join(" ")}` }),
+      ),
+      lab.element("ul", {}, ...units),
+    );
   });
   if (started) {
-    const failed = !started.running && started.code !== 0, words = lab.element("code", { text: `ontogeny ${started.words.join(" ")}` });
-    const state = started.running ? "is under way" : started.code === 0 ? "is done" : started.code === 130 ? "was stopped" : "failed";
-    const line = lab.element("p", { class: failed && started.code !== 130 ? "failed" : "" }, "What you started, ", words, `, ${state}. `);
-    if (started.running) line.append(lab.element("button", { type: "button", text: "stop", onclick: () => explore.ask("/api/stop", {}).catch((error) => alert(error.message)) }));
+    const failed = !started.running && started.code !== 0,
+      words = lab.element("code", { text: `ontogeny ${started.words.join(" ")}` });
+    const state = started.running
+      ? "is under way"
+      : started.code === 0
+        ? "is done"
+        : started.code === 130
+          ? "was stopped"
+          : "failed";
+    const line = lab.element(
+      "p",
+      { class: failed && started.code !== 130 ? "failed" : "" },
+      "What you started, ",
+      words,
+      `, ${state}. `,
+    );
+    if (started.running)
+      line.append(
+        lab.element("button", {
+          type: "button",
+          text: "stop",
+          onclick: () => explore.ask("/api/stop", {}).catch((error) => alert(error.message)),
+        }),
+      );
     rows.push(line);
     if (failed) rows.push(lab.element("pre", { text: started.said.join("\n") }));
   }
-  const box = $("working"), said = rows.map((row) => row.outerHTML).join("");
+  const box = $("working"),
+    said = rows.map((row) => row.outerHTML).join("");
   if (said === explore.said) return;
   explore.said = said;
-  box.replaceChildren(...(rows.length ? rows : [lab.element("p", { class: "soft", text: "Nothing runs in this store." })]));
+  box.replaceChildren(
+    ...(rows.length
+      ? rows
+      : [lab.element("p", { class: "soft", text: "Nothing runs in this store." })]),
+  );
 };
 
 // A claim whose verdict or variations are new gets a new section; the table follows.
 explore.renew = async (id) => {
   const old = $(id);
   if (!old) return;
-  const { claim, scale } = old.dataset, text = await (await explore.ask(`/api/section?${new URLSearchParams({ claim, scale })}`)).text();
+  const { claim, scale } = old.dataset,
+    text = await (
+      await explore.ask(`/api/section?${new URLSearchParams({ claim, scale })}`)
+    ).text();
   const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("section");
   for (const name of Object.values(JSON.parse(fresh.dataset.runs))) lab.runs.delete(name);
   old.replaceWith(document.adoptNode(fresh));
-  const row = document.querySelector(`#verdicts tr[data-id="${CSS.escape(id)}"]`), badge = fresh.querySelector("h2 .o");
+  const row = document.querySelector(`#verdicts tr[data-id="${CSS.escape(id)}"]`),
+    badge = fresh.querySelector("h2 .o");
   if (row && badge) {
     row.dataset.outcome = badge.className.replace("o ", "");
     row.cells[0].className = badge.className;
@@ -75,16 +140,27 @@ explore.follow = async () => {
   try {
     const state = await (await explore.ask("/api/state")).json();
     explore.show(state);
-    const news = Object.keys(state.written).filter((key) => explore.written[key] !== state.written[key]), seen = explore.asked;
+    const news = Object.keys(state.written).filter(
+        (key) => explore.written[key] !== state.written[key],
+      ),
+      seen = explore.asked;
     explore.written = state.written;
     explore.asked = true;
     if (seen) {
       for (const id of news.map(explore.idOf).filter(Boolean)) await explore.renew(id);
-      if (news.some((key) => key.startsWith("variations/"))) { const open = document.querySelector("section.claim.open"); if (open) await explore.renew(open.id); }
+      if (news.some((key) => key.startsWith("variations/"))) {
+        const open = document.querySelector("section.claim.open");
+        if (open) await explore.renew(open.id);
+      }
     }
     await explore.grow(state);
   } catch (error) {
-    $("working").replaceChildren(lab.element("p", { class: "failed", text: `The laboratory does not answer: ${error.message}` }));
+    $("working").replaceChildren(
+      lab.element("p", {
+        class: "failed",
+        text: `The laboratory does not answer: ${error.message}`,
+      }),
+    );
     explore.said = "";
   }
   setTimeout(explore.follow, document.hidden ? 4000 : 1000);
@@ -94,38 +170,106 @@ explore.follow = async () => {
 explore.grow = async ({ works }) => {
   const open = document.querySelector("section.claim.open");
   if (!open || Date.now() - (explore.grown ?? 0) < 3000) return;
-  const names = works.flatMap((work) => work.units.map((unit) => unit.label)), runs = JSON.parse(open.dataset.runs);
-  if (!names.some((label) => label.startsWith(`${open.dataset.claim}: `)) && !works.some((work) => work.words.includes(open.dataset.claim) && work.words[0] === "judge")) return;
+  const names = works.flatMap((work) => work.units.map((unit) => unit.label)),
+    runs = JSON.parse(open.dataset.runs);
+  if (
+    !names.some((label) => label.startsWith(`${open.dataset.claim}: `)) &&
+    !works.some((work) => work.words.includes(open.dataset.claim) && work.words[0] === "judge")
+  )
+    return;
   explore.grown = Date.now();
-  const found = await Promise.all(Object.entries(runs).map(async ([name, query]) => [name, await lab.read(await lab.fetched(query))])), read = found.filter(([, run]) => run);
+  const found = await Promise.all(
+      Object.entries(runs).map(async ([name, query]) => [
+        name,
+        await lab.read(await lab.fetched(query)),
+      ]),
+    ),
+    read = found.filter(([, run]) => run);
   const box = open.querySelector(".pictures");
-  if (read.length && box) box.replaceChildren(lab.element("p", { class: "soft", role: "status", text: "It runs: these curves grow." }), ...page.curves(read));
+  if (read.length && box)
+    box.replaceChildren(
+      lab.element("p", { class: "soft", role: "status", text: "It runs: these curves grow." }),
+      ...page.curves(read),
+    );
 };
 
 // ------------------------------------------------------------------------------- what if
 
 explore.form = (section) => {
   if (section.querySelector(":scope > form.if") || !section.dataset.fields) return;
-  const fields = JSON.parse(section.dataset.fields), { claim, scale } = section.dataset;
+  const fields = JSON.parse(section.dataset.fields),
+    { claim, scale } = section.dataset;
   if (!Object.keys(fields).length) return;
-  const select = (name) => lab.element("select", { name, "aria-label": name === "path" ? "field to change" : "second field" }, lab.element("option", { value: "", text: name === "path" ? "a field" : "no second field" }), ...Object.entries(fields).map(([path, value]) => lab.element("option", { value: path, text: `${path} (${value})` })));
-  const values = (name) => lab.element("input", { name, type: "text", placeholder: "values: a, b, c", "aria-label": "values, separated by commas" });
-  const seeds = lab.element("input", { name: "seeds", type: "number", min: 1, max: 1000, placeholder: "as it is", "aria-label": "seeds" });
+  const select = (name) =>
+    lab.element(
+      "select",
+      { name, "aria-label": name === "path" ? "field to change" : "second field" },
+      lab.element("option", { value: "", text: name === "path" ? "a field" : "no second field" }),
+      ...Object.entries(fields).map(([path, value]) =>
+        lab.element("option", { value: path, text: `${path} (${value})` }),
+      ),
+    );
+  const values = (name) =>
+    lab.element("input", {
+      name,
+      type: "text",
+      placeholder: "values: a, b, c",
+      "aria-label": "values, separated by commas",
+    });
+  const seeds = lab.element("input", {
+    name: "seeds",
+    type: "number",
+    min: 1,
+    max: 1000,
+    placeholder: "as it is",
+    "aria-label": "seeds",
+  });
   seeds.style.width = "6rem";
   const told = lab.element("output");
-  const form = lab.element("form", { class: "row if", "aria-label": "What if" }, lab.element("strong", { text: "What if" }), select("path"), values("values"), select("path2"), values("values2"), lab.element("label", {}, "seeds ", seeds), lab.element("button", { name: "vary", text: "ask" }), lab.element("button", { name: "judge", type: "button", text: "judge as it is" }), told);
+  const form = lab.element(
+    "form",
+    { class: "row if", "aria-label": "What if" },
+    lab.element("strong", { text: "What if" }),
+    select("path"),
+    values("values"),
+    select("path2"),
+    values("values2"),
+    lab.element("label", {}, "seeds ", seeds),
+    lab.element("button", { name: "vary", text: "ask" }),
+    lab.element("button", { name: "judge", type: "button", text: "judge as it is" }),
+    told,
+  );
   const start = async (sweep) => {
     try {
-      const { words } = await (await explore.ask("/api/start", { claim, scale, sweep, seeds: seeds.value ? Number(seeds.value) : null })).json();
+      const { words } = await (
+        await explore.ask("/api/start", {
+          claim,
+          scale,
+          sweep,
+          seeds: seeds.value ? Number(seeds.value) : null,
+        })
+      ).json();
       told.className = "soft";
       told.textContent = `started: ontogeny ${words.join(" ")}`;
-    } catch (error) { told.className = "failed"; told.textContent = error.message; }
+    } catch (error) {
+      told.className = "failed";
+      told.textContent = error.message;
+    }
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const given = Object.fromEntries(new FormData(form));
-    if (!given.path || !given.values.trim()) { told.className = "failed"; told.textContent = "Choose a field and give it values."; return; }
-    const sweep = [[given.path, given.values], [given.path2, given.values2]].filter(([path]) => path).map(([path, text]) => `${path}=${text}`);
+    if (!given.path || !given.values.trim()) {
+      told.className = "failed";
+      told.textContent = "Choose a field and give it values.";
+      return;
+    }
+    const sweep = [
+      [given.path, given.values],
+      [given.path2, given.values2],
+    ]
+      .filter(([path]) => path)
+      .map(([path, text]) => `${path}=${text}`);
     start(sweep);
   });
   form.elements.judge.addEventListener("click", () => start([]));
@@ -135,26 +279,59 @@ explore.form = (section) => {
 // ------------------------------------------------------------------------------- any two runs
 
 explore.compare = async () => {
-  const form = $("compare"), known = await (await explore.ask("/api/runs")).json();
-  const label = (run) => [run.claim.replaceAll("_", " "), run.name, run.scale === "laptop" ? "" : run.scale, ...run.set].filter(Boolean).join(" · ");
-  const query = (run) => { const asked = new URLSearchParams({ claim: run.claim, scale: run.scale, name: run.name }); run.set.forEach((change) => asked.append("set", change)); return asked.toString(); };
-  for (const name of ["one", "other"]) form.elements[name].replaceChildren(...known.map((run, place) => lab.element("option", { value: place, text: label(run) })));
+  const form = $("compare"),
+    known = await (await explore.ask("/api/runs")).json();
+  const label = (run) =>
+    [run.claim.replaceAll("_", " "), run.name, run.scale === "laptop" ? "" : run.scale, ...run.set]
+      .filter(Boolean)
+      .join(" · ");
+  const query = (run) => {
+    const asked = new URLSearchParams({ claim: run.claim, scale: run.scale, name: run.name });
+    run.set.forEach((change) => asked.append("set", change));
+    return asked.toString();
+  };
+  for (const name of ["one", "other"])
+    form.elements[name].replaceChildren(
+      ...known.map((run, place) => lab.element("option", { value: place, text: label(run) })),
+    );
   if (known.length > 1) form.elements.other.selectedIndex = 1;
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const chosen = ["one", "other"].map((name) => known[form.elements[name].value]).filter(Boolean), box = $("compared");
+    const chosen = ["one", "other"].map((name) => known[form.elements[name].value]).filter(Boolean),
+      box = $("compared");
     try {
-      const runs = await Promise.all(chosen.map(async (run) => [label(run), await lab.read(await lab.fetched(query(run)))]));
-      if (!runs.every(([, run]) => run)) throw new Error("The store has nothing of one of them yet.");
-      const lines = runs.map(([, run]) => run.outline.split("\n")), alone = lines.map((own, place) => own.filter((line) => !lines[1 - place].includes(line)));
-      const differ = alone.map((own, place) => lab.element("details", { open: "" }, lab.element("summary", { text: `only in ${runs[place][0]}` }), lab.element("pre", { text: own.join("\n") || "nothing" })));
+      const runs = await Promise.all(
+        chosen.map(async (run) => [label(run), await lab.read(await lab.fetched(query(run)))]),
+      );
+      if (!runs.every(([, run]) => run))
+        throw new Error("The store has nothing of one of them yet.");
+      const lines = runs.map(([, run]) => run.outline.split("\n")),
+        alone = lines.map((own, place) => own.filter((line) => !lines[1 - place].includes(line)));
+      const differ = alone.map((own, place) =>
+        lab.element(
+          "details",
+          { open: "" },
+          lab.element("summary", { text: `only in ${runs[place][0]}` }),
+          lab.element("pre", { text: own.join("\n") || "nothing" }),
+        ),
+      );
       box.replaceChildren(page.runs(runs), ...differ);
-    } catch (error) { box.replaceChildren(lab.element("p", { class: "failed", text: error.message })); }
+    } catch (error) {
+      box.replaceChildren(lab.element("p", { class: "failed", text: error.message }));
+    }
   });
 };
 
 const routed = page.route;
-page.route = () => { routed(); const open = document.querySelector("section.claim.open"); if (open) explore.form(open); };
+page.route = () => {
+  routed();
+  const open = document.querySelector("section.claim.open");
+  if (open) explore.form(open);
+};
 page.route();
 explore.follow();
-explore.compare().catch((error) => $("compared").replaceChildren(lab.element("p", { class: "failed", text: error.message })));
+explore
+  .compare()
+  .catch((error) =>
+    $("compared").replaceChildren(lab.element("p", { class: "failed", text: error.message })),
+  );
