@@ -59,13 +59,16 @@ def test_the_way_from_a_sentence_to_a_verdict_works():
 
 
 def test_the_guide_to_two_hops_runs(capsys):
-    theory, training = blocks("docs/two_hops.md")
+    theory, training, emergence = blocks("docs/two_hops.md")
     names = {}
     exec(theory, names)
     assert names["solution"].gap < 1e-4
     exec(training, names)
     assert names["runs"]["trained"].final("success").above(0.99).outcome == Outcome.SUPPORTED
     assert names["runs"]["trained, untold"].final("success").below(0.3).outcome == Outcome.SUPPORTED
+    capsys.readouterr()
+    exec(emergence, names)
+    assert capsys.readouterr().out.splitlines()[0] == "100"
 
 
 def test_the_guide_to_abstract_symbols_runs(capsys):
