@@ -115,6 +115,12 @@ def test_it_follows_the_systems_colours_and_fits_a_phone(visit, scheme):
     assert (back == "rgb(255, 255, 255)") == (scheme == "light")
     page.click("#theme")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != back
+    page.evaluate(f"location.hash = {CLAIM!r}")
+    page.wait_for_selector("section.open canvas")
+    legend = "getComputedStyle(document.querySelector('section.open .legend i')).borderTopColor"
+    before = page.evaluate(legend)
+    page.click("#theme")
+    page.wait_for_function(f"{legend} !== {before!r}")  # pictures have the new colours too
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 

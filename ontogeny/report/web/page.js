@@ -5,6 +5,7 @@
 page.theme = (dark) => {
   document.documentElement.classList.toggle("dark", dark);
   charts.redraw();
+  document.dispatchEvent(new Event("theme")); // for what has colours of its own
 };
 const remembered = () => {
   try {

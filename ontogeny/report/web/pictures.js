@@ -266,3 +266,11 @@ page.fill = async (section) => {
     console.error(error);
   }
 };
+
+document.addEventListener("theme", () => {
+  for (const box of document.querySelectorAll(".pictures[data-filled]")) {
+    delete box.dataset.filled;
+    const section = box.closest("section");
+    if (section.classList.contains("open")) page.fill(section);
+  }
+});

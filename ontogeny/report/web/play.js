@@ -296,6 +296,10 @@ play.fill = async (article) => {
     slider = page.slider(model.steps, listeners);
   listeners.push(answer);
   input.addEventListener("input", answer);
+  document.addEventListener("theme", () => {
+    shape = "";
+    answer();
+  });
   article.append(
     lab.element("h3", { text: title }),
     lab.element("p", { class: "soft", text: says }),
