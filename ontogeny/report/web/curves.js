@@ -232,9 +232,10 @@ charts.against = (points, taught) => {
     ...papers.map((row) => row.paper),
     ...each.map((row) => row.value),
   ].filter(Number.isFinite);
-  const least = Math.min(...known),
-    most = Math.max(...known),
-    room = 0.06 * (most - least || 1);
+  const share = known.every((value) => value >= 0 && value <= 1); // of all that is asked
+  const least = share ? 0 : Math.min(...known),
+    most = share ? 1 : Math.max(...known),
+    room = 0.04 * (most - least || 1);
   const y = (field) => ({
     field,
     type: "quantitative",
