@@ -286,12 +286,12 @@ charts.against = (points, taught) => {
     const here = { data: { values: [{ x: taught }] } };
     layer.push({
       ...here,
-      mark: { type: "rule", strokeDash: [3, 3], opacity: 0.6 },
+      mark: { type: "rule", strokeDash: [3, 3], opacity: 0.6, color: "#888888" },
       encoding: { x },
     });
     layer.push({
       ...here,
-      mark: { type: "text", align: "left", dx: 4, y: 8, text: "taught", fontSize: 10 },
+      mark: { type: "text", align: "left", dx: 4, y: 232, text: "taught", fontSize: 10 },
       encoding: { x },
     });
   }

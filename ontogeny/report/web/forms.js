@@ -328,7 +328,7 @@ charts.sweep = (variation, number) => {
   if (rows.length && rows[0].paper !== null)
     layer.push({
       data: { values: [rows[0]] },
-      mark: { type: "rule", strokeDash: [3, 3] },
+      mark: { type: "rule", strokeDash: [3, 3], color: "#888888" },
       encoding: { y: y("paper") },
     });
   const title = rows.length ? rows[0].text : "";
