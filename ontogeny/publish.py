@@ -108,14 +108,16 @@ def export(
             if found := standing(chosen, place, size):
                 yield found
 
+    evidence: list[tidy.Row] = []
+
     def numbers() -> Iterator[tidy.Row]:
         for found in known():
+            evidence.extend(tidy.evidence(found))  # on the way: runs are read once
             own = {"claim": found.claim.name, "scale": str(found.scale)}
             for row in tidy.answers(found.runs, most=2 if arrays else 0):
                 yield own | row
 
-    evidence = (row for found in known() for row in tidy.evidence(found))
-    for name, rows in (("evidence", evidence), ("answers", numbers())):
+    for name, rows in (("answers", numbers()), ("evidence", evidence)):
         path = out / f"{name}.{format_}"
         print(f"{path}: {tidy.write(rows, path):,} rows")
 

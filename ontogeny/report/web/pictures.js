@@ -37,14 +37,14 @@ const rangeOf = (runs, name) => {
 };
 
 // A slider over training that moves all pictures drawn with it.
-page.slider = (steps, listeners, start) => {
+page.slider = (steps, listeners) => {
   const last = steps.length - 1,
     told = lab.element("output", { class: "soft" });
   const input = lab.element("input", {
     type: "range",
     min: 0,
     max: last,
-    value: start ?? last,
+    value: last,
     "aria-label": "training time",
   });
   const move = () => {
