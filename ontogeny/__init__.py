@@ -19,6 +19,7 @@ _HOMES = {
     ),
     "fields": ("Invalid",),
     "engine": ("execute",),
+    "cluster": ("Cluster",),
     "evidence": ("Evidence", "Measurement", "Outcome", "Run"),
     "store": ("Store",),
     "claim": ("Paper", "judge"),

@@ -32,7 +32,7 @@ from .regimes.readout import ReadoutDescent
 from .tasks.analogy import Analogy
 from .tasks.lego import Lego, split_of
 from .tasks.triggers import Triggers
-from .workers import cores, settle
+from .workers import cores, pin, settle
 
 LANES = (1, 4, 16)
 ROWS, CHAIN = 256, 160  # of free-running chains
@@ -168,7 +168,8 @@ def _crew(workers: int) -> Iterator[Callable[[int, tuple[Any, ...]], list[Any]]]
 
 
 def _serve(core: int, line: Connection) -> None:
-    settle(core)
+    settle()
+    pin(core)
     while (question := line.recv()) is not None:
         match question:
             case ("gemm", repeats):

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 import jax
 
 from .core import Experiment
+from .environment import missing
 from .evidence import Evidence, Outcome, Run
 from .fields import Invalid, did_you_mean
 from .spell import digest, record
@@ -156,17 +156,6 @@ def claim(
         return evidence
 
     return register
-
-
-EXTRAS = {"": (), "theory": ("cvxpy", "scs"), "export": ("pyarrow",)}
-
-
-def missing(extra: str) -> str:
-    """What an extra of the package lacks here and how to get it; nothing if all is there."""
-    if extra not in EXTRAS:
-        raise Invalid(f"the package has no extra {extra!r}: {did_you_mean(extra, EXTRAS)}")
-    lacking = [name for name in EXTRAS[extra] if find_spec(name) is None]
-    return f"it needs {' and '.join(lacking)}: pip install 'ontogeny[{extra}]'" if lacking else ""
 
 
 def untested(paper: Paper, where: str, name: str, says: str, reason: str) -> None:

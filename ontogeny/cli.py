@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from . import publish  # noqa: F401  (its commands are commands too)
-from .options import Crew, JsonFile, Seeds, Size, Where, app, executor, scale_of, store_at
+from .options import Crew, JsonFile, On, Seeds, Size, Where, app, executor, scale_of, store_at
 
 
 @app.command(name="list")
@@ -43,6 +43,7 @@ def judge(
     scale: Size = "laptop",
     seeds: Seeds = None,
     workers: Crew = None,
+    on: On = None,
     json_: JsonFile = None,
     store: Where = None,
 ) -> None:
@@ -61,7 +62,7 @@ def judge(
 
     place, size = store_at(store), scale_of(scale)
     claims = find(list(patterns))
-    with executor(place, workers) as execute:
+    with executor(place, workers, on) as execute:
         verdicts = judge_claims(claims, execute, size, seeds)
     for verdict in verdicts:
         remember(place, verdict)
@@ -98,6 +99,7 @@ def vary(
     scale: Size = "laptop",
     seeds: Seeds = None,
     workers: Crew = None,
+    on: On = None,
     out: Path | None = None,
     json_: JsonFile = None,
     store: Where = None,
@@ -125,7 +127,7 @@ def vary(
     chosen, place, size = find_one(claim), store_at(store), scale_of(scale)
     changes = [what_if.parse_change(text) for text in set_ or []]
     sweeps = dict(what_if.parse_sweep(text) for text in sweep or [])
-    with executor(place, workers) as execute:
+    with executor(place, workers, on) as execute:
         variation = what_if.vary(chosen, execute, changes, sweeps, size, seeds)
     show_variation(variation)
     if sweeps:

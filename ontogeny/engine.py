@@ -1,7 +1,6 @@
 """From experiments to runs: what is missing is grouped by structure, cut into units and run."""
 
 import math
-import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -16,7 +15,7 @@ from .evidence import Run
 from .fields import Invalid
 from .perform import Lane, Unit
 from .store import Record, Store
-from .workers import Progress, here, processes
+from .workers import Here, Pool, Processes, Progress
 
 
 def execute(
@@ -24,12 +23,14 @@ def execute(
     seeds: int = 3,
     *,
     workers: int = 0,
+    on: Pool | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Run]:
     """Runs every experiment for seeds 0, 1, …; what the store has is not run again.
 
-    With `workers=0` all happens in this process; otherwise in that many processes, one to a core.
+    With `workers=0` all happens in this process; otherwise in that many processes, one to a core;
+    or on a pool of another kind, like `Cluster()`.
     """
     if seeds < 1:
         raise Invalid(f"seeds must be at least 1, not {seeds}")
@@ -41,9 +42,9 @@ def execute(
     done = {name: r for name in unique if store and (r := store.load(name))}
     missing = [lane for name, lane in unique.items() if name not in done]
     if missing:
-        units = plan(missing, max(workers, 1), store)
-        pool = processes(workers) if workers else here()
-        with closing(pool(units, store, progress or Progress())) as finished:
+        pool = on or (Processes(workers) if workers else Here())
+        units = plan(missing, pool, store)
+        with closing(pool.run(units, store, progress or Progress())) as finished:
             for unit, records in finished:
                 done |= {lane.name: r for lane, r in zip(unit.lanes, records, strict=True)}
     return {name: _gather(name, row, done) for name, row in lanes.items()}
@@ -90,7 +91,7 @@ def _lengthened(values: np.ndarray, looks: int) -> np.ndarray:
 _WORTH_COMPILING = 3e11
 
 
-def plan(lanes: Sequence[Lane], workers: int, store: Store | None = None) -> list[Unit]:
+def plan(lanes: Sequence[Lane], pool: Pool, store: Store | None = None) -> list[Unit]:
     """Groups lanes by structure and position and cuts the groups; the costliest units first."""
     groups: dict[Any, list[Lane]] = defaultdict(list)
     for lane in lanes:
@@ -102,9 +103,9 @@ def plan(lanes: Sequence[Lane], workers: int, store: Store | None = None) -> lis
     units: list[tuple[float, Unit]] = []
     for key, row in groups.items():
         each = _left(costs[key], key[1])
-        fair = math.ceil(2 * workers * each * len(row) / whole) if whole else 1
+        fair = math.ceil(2 * pool.workers * each * len(row) / whole) if whole else 1
         fair = min(fair, max(1, int(each * len(row) / _WORTH_COMPILING)))
-        tight = math.ceil(len(row) * costs[key].memory / _memory(workers))
+        tight = math.ceil(len(row) * costs[key].memory / pool.memory)
         pieces = np.array_split(np.arange(len(row)), min(max(fair, tight), len(row)))
         for turn, piece in enumerate(pieces, start=1):
             members = tuple(row[place] for place in piece)
@@ -116,15 +117,6 @@ def plan(lanes: Sequence[Lane], workers: int, store: Store | None = None) -> lis
 def _left(price: Cost, position: tuple[int, int]) -> float:
     stage, look = position
     return sum(price.stages[stage:]) - look * price.looks[stage] if stage < len(price.stages) else 0
-
-
-def _memory(workers: int) -> float:
-    """How many bytes one worker may use: half of what the machine has, shared out."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError, AttributeError):
-        total = 8 * 2**30
-    return total / 2 / workers
 
 
 def _gather(name: str, lanes: Sequence[Lane], done: Mapping[str, Record]) -> Run:

@@ -5,27 +5,54 @@ import platform
 import subprocess
 import time
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import Any
+
+from .fields import Invalid, did_you_mean
+
+EXTRAS = {
+    "": (),
+    "theory": ("cvxpy", "scs"),
+    "export": ("pyarrow",),
+    "cluster": ("ray", "grpc"),
+}
+
+
+def missing(extra: str) -> str:
+    """What an extra of the package lacks here and how to get it; nothing if all is there."""
+    if extra not in EXTRAS:
+        raise Invalid(f"the package has no extra {extra!r}: {did_you_mean(extra, EXTRAS)}")
+    lacking = [name for name in EXTRAS[extra] if find_spec(name) is None]
+    return f"it needs {' and '.join(lacking)}: pip install 'ontogeny[{extra}]'" if lacking else ""
 
 
 def environment() -> dict[str, Any]:
     """What an answer may depend on besides its experiment."""
     packages = ("ontogeny", "jax", "jaxlib", "equinox", "optax", "numpy")
     return {
-        "versions": {name: version(name) for name in packages},
+        "versions": {name: _version(name) for name in packages},
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "processor": processor(),
         "flags": os.environ.get("XLA_FLAGS", ""),
-        "commit": _commit(),
+        "commit": commit(),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
 
 
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # its code was sent here by another machine
+        return ""
+
+
 @cache
-def _commit() -> str:
-    """The checkout that the package is in, if it is in one."""
+def commit() -> str:
+    """The checkout that the package is in, or comes from, if there is one."""
+    if sent := os.environ.get("ONTOGENY_COMMIT"):
+        return sent
     command = ["git", "-C", os.path.dirname(__file__), "rev-parse", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)

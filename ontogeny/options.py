@@ -12,6 +12,7 @@ from cyclopts import App, Parameter
 if TYPE_CHECKING:
     from .claim import Scale
     from .store import Store
+    from .workers import Pool
 
 app = App(
     name="ontogeny",
@@ -32,11 +33,15 @@ Seeds = Annotated[int | None, Parameter(name="--seeds", help="Seeds per experime
 Crew = Annotated[
     int | None, Parameter(name="--workers", help="Processes; 0 runs in this one [one per core]")
 ]
+On = Annotated[
+    str | None,
+    Parameter(name="--on", help="ray (this machine, or its cluster) or ray://HOST:PORT"),
+]
 JsonFile = Annotated[Path | None, Parameter(name="--json", help="Also write the result here")]
 
 
 @contextmanager
-def executor(store: "Store", workers: int | None) -> Iterator[Any]:
+def executor(store: "Store", workers: int | None, on: str | None = None) -> Iterator[Any]:
     """Runs experiments with progress on the screen, which is left as it was."""
     from .engine import execute
     from .fields import Invalid
@@ -45,11 +50,25 @@ def executor(store: "Store", workers: int | None) -> Iterator[Any]:
 
     if workers is not None and workers < 0:
         raise Invalid(f"--workers must be at least 0, not {workers}")
-    crew, shown = cores() if workers is None else workers, progress(store)
+    crew = cores() if workers is None else workers
+    pool = pool_of(on, workers) if on else None
+    shown = progress(store)
     try:
-        yield partial(execute, workers=crew, store=store, progress=shown)
+        yield partial(execute, workers=crew, on=pool, store=store, progress=shown)
     finally:
         shown.close()
+
+
+def pool_of(on: str, workers: int | None) -> "Pool":
+    """The cluster that is asked for."""
+    from .cluster import Cluster
+    from .fields import Invalid
+
+    if on != "ray" and not on.startswith("ray://"):
+        raise Invalid(f"--on {on}: work runs here, on ray, or on ray://HOST:PORT")
+    if workers == 0:
+        raise Invalid("--on ray needs --workers of at least 1")
+    return Cluster(None if on == "ray" else on, workers)
 
 
 def store_at(path: Path | None) -> "Store":

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ from .cost import cost
 from .environment import environment
 from .fields import Invalid
 from .spell import Spelled, digest, record
-from .store import Arrays, Checkpoint, Record, Store, log
+from .store import Arrays, Checkpoint, Record, log
 
 # How often a unit saves itself, at most: what a power cut may cost.
 CHECKPOINT_SECONDS = float(os.environ.get("ONTOGENY_CHECKPOINT_SECONDS", "20"))
@@ -73,9 +73,23 @@ class Look(NamedTuple):
     loss: float
 
 
+@runtime_checkable
+class Keeper(Protocol):
+    """What keeps runs: a store, or whoever passes them on to one."""
+
+    def checkpoint(self, name: str) -> Checkpoint | None:
+        """The newest checkpoint of a run."""
+
+    def save(self, name: str, checkpoint: Checkpoint) -> None:
+        """Keeps a checkpoint."""
+
+    def seal(self, name: str, experiment: dict[str, Any], record: Record) -> None:
+        """Keeps a finished run."""
+
+
 def perform(
     unit: Unit,
-    store: Store | None = None,
+    store: Keeper | None = None,
     stop: Callable[[], bool] = lambda: False,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> Generator[Look, None, list[Record]]:
@@ -94,7 +108,7 @@ class _Performance:
     """A unit under way."""
 
     def __init__(
-        self, unit: Unit, store: Store | None, stop: Callable[[], bool], checkpoint_seconds: float
+        self, unit: Unit, store: Keeper | None, stop: Callable[[], bool], checkpoint_seconds: float
     ) -> None:
         self.lanes, self.store, self.stop = unit.lanes, store, stop
         self.checkpoint_seconds = checkpoint_seconds
@@ -216,7 +230,7 @@ class _Performance:
         if stopping:
             raise Interrupted
 
-    def _save(self, store: Store) -> None:
+    def _save(self, store: Keeper) -> None:
         began = time.monotonic()
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.state)]
         for place, lane in enumerate(self.lanes):
@@ -235,7 +249,7 @@ class _Performance:
         now = time.monotonic()
         self.due = now + max(self.checkpoint_seconds, 20 * (now - began))
 
-    def _restore(self, store: Store) -> None:
+    def _restore(self, store: Keeper) -> None:
         found = [store.checkpoint(lane.name) for lane in self.lanes]
         checkpoints = [c for c in found if c is not None]
         positions = {c.position for c in checkpoints}

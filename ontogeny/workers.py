@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import traceback
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
@@ -38,24 +39,34 @@ class Progress:
         """A unit is done."""
 
 
-Pool = Callable[[Sequence[Unit], Store | None, Progress], Done]
+class Pool(ABC):
+    """Somewhere to run units."""
+
+    workers: int  # units at once
+    memory: float  # bytes that each may use
+
+    @abstractmethod
+    def run(self, units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
+        """Runs units, in any order, and hands each out as it ends."""
 
 
 class WorkerError(RuntimeError):
     """A worker failed, or died again and again on the same unit."""
 
 
-def here() -> Pool:
-    """Runs units one after the other in this process."""
+class Here(Pool):
+    """One unit after the other in this process."""
 
-    def pool(units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
+    def __init__(self) -> None:
+        self.workers, self.memory = 1, _memory()
+
+    def run(self, units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
+        """Runs units in their order."""
         progress.planned(units, 1)
         for unit in units:
             records = follow(perform(unit, store), partial(progress.looked, unit))
             progress.finished(unit)
             yield unit, records
-
-    return pool
 
 
 def follow(
@@ -71,114 +82,177 @@ def follow(
         tell(look)
 
 
-def processes(workers: int) -> Pool:
-    """Runs units in processes of their own, each on a core of its own."""
+class Processes(Pool):
+    """Units in processes of their own, each on a core of its own."""
 
-    def pool(units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
-        progress.planned(units, workers)
-        crew = _Crew(store, units)
+    def __init__(self, workers: int) -> None:
+        self.workers, self.memory = workers, _memory() / workers
+
+    def run(self, units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
+        """Runs units as processes become free."""
+        return _Local(units, store).work(self.workers, progress)
+
+
+class Crew(ABC):
+    """Workers by their place, the units that wait, and who is at what.
+
+    A worker says ("ready",), then is given units: of each it says ("look", …) now and then and
+    ("done", …) or ("failed", …) in the end. One that is no more has ("died", why) said of it.
+    """
+
+    unready = "workers die before they begin"
+
+    def __init__(self, units: Sequence[Unit], store: Store | None) -> None:
+        self.store = store
+        self.units = units
+        self.waiting = list(reversed(units))
+        self.busy: dict[int, Unit] = {}
+        self.idle: set[int] = set()
+        self.stillborn: Counter[int] = Counter()  # by place: how many died before they began
+        self.losses: dict[int, tuple[int, int]] = {}  # by unit: deaths at a step, and the step
+        self.reached: Counter[int] = Counter()  # by unit: the farthest step seen
+
+    @abstractmethod
+    def hire(self, place: int) -> None:
+        """Puts a new worker in a place."""
+
+    @abstractmethod
+    def send(self, place: int, unit: Unit) -> None:
+        """Gives a worker a unit."""
+
+    @abstractmethod
+    def news(self) -> Iterator[tuple[int, Any]]:
+        """Waits until someone has something to say."""
+
+    @abstractmethod
+    def dismiss(self) -> None:
+        """Asks those at work to save and stop, and ends those that do not."""
+
+    def work(self, workers: int, progress: Progress) -> Done:
+        """Has all units run; what a dead worker was at goes to another."""
+        progress.planned(self.units, workers)
         try:
-            for core in range(min(workers, len(units))):
-                crew.hire(core)
-            while crew.busy:
-                for core, unit, message in crew.news():
+            for place in range(min(workers, len(self.units))):
+                self.hire(place)
+            while self.waiting or self.busy:
+                for place, message in self.news():
                     match message:
                         case ("ready",):
-                            crew.ready = True
+                            self.stillborn[place] = 0
+                            self._give(place)
                         case ("look", look):
+                            unit = self.busy[place]
+                            self.reached[id(unit)] = max(self.reached[id(unit)], look.step)
                             progress.looked(unit, look)
                         case ("done", records):
-                            crew.give(core)
+                            unit = self.busy[place]
+                            self._give(place)
                             progress.finished(unit)
                             yield unit, records
                         case ("failed", error):
+                            del self.busy[place]
                             raise error
-                        case _:
-                            crew.replace(core)
+                        case ("died", why):
+                            self._mourn(place, why)
         finally:
-            crew.dismiss()
+            self.dismiss()
 
-    return pool
+    def _give(self, place: int) -> None:
+        self.busy.pop(place, None)
+        if self.waiting:
+            self.busy[place] = self.waiting.pop()
+            self.send(place, self.busy[place])
+        else:
+            self.idle.add(place)  # others may die, and leave work
+
+    def _mourn(self, place: int, why: str) -> None:
+        """Puts a dead worker's unit first in line, to go on from its checkpoint, and hires anew."""
+        if place in self.idle:
+            self.idle.remove(place)
+            return
+        unit = self.busy.pop(place, None)
+        if unit is None:
+            self.stillborn[place] += 1
+            if self.stillborn[place] > 1:
+                raise WorkerError(f"{self.unready}{why and f': {why}'}")
+        else:
+            self._lose(unit, why)
+        self.hire(place)
+        if self.waiting and self.idle:
+            self._give(self.idle.pop())
+
+    def _lose(self, unit: Unit, why: str) -> None:
+        deaths, step = self.losses.get(id(unit), (0, -1))
+        reached = self.reached[id(unit)]
+        deaths = deaths + 1 if reached <= step else 1
+        self.losses[id(unit)] = deaths, reached
+        if deaths > 2:
+            raise WorkerError(
+                f"workers died three times on {unit.label} and got no farther than step {reached} "
+                f"(out of memory?){why and f': {why}'}"
+            )
+        self.waiting.append(unit)
 
 
-UNREADY = (
-    "workers die before they begin. They import the script that asks for them: it must be a file, "
-    'and ask under `if __name__ == "__main__":`. Without `workers=` all is done in one process'
-)
+class _Local(Crew):
+    """Worker processes of this machine, one to a core."""
 
+    unready = (
+        "workers die before they begin. They import the script that asks for them: it must be a "
+        'file, and ask under `if __name__ == "__main__":`. Without `workers=` all is done in one '
+        "process"
+    )
 
-class _Crew:
-    """The worker processes, by the core they are on, and the units that wait."""
-
-    def __init__(self, store: Store | None, units: Sequence[Unit]) -> None:
-        self.store = store
-        self.waiting = list(reversed(units))
+    def __init__(self, units: Sequence[Unit], store: Store | None) -> None:
+        super().__init__(units, store)
         self.context = multiprocessing.get_context("spawn")
-        self.busy: dict[int, Unit] = {}
         self.lines: dict[int, Connection] = {}
         self.people: dict[int, SpawnProcess] = {}
-        self.deaths: Counter[int] = Counter()
-        self.ready = False  # whether any of them ever began
 
-    def hire(self, core: int) -> None:
-        """Puts a new worker on a core and gives it the next unit."""
+    def hire(self, place: int) -> None:
         ours, theirs = self.context.Pipe()
-        person = self.context.Process(target=_work, args=(core, theirs, self.store), daemon=True)
+        person = self.context.Process(target=_work, args=(place, theirs, self.store), daemon=True)
         person.start()
         theirs.close()
-        self.lines[core], self.people[core] = ours, person
-        self.give(core)
+        self.lines[place], self.people[place] = ours, person
 
-    def give(self, core: int) -> None:
-        """Gives a worker the next unit, or tells it that there is none."""
-        self.busy.pop(core, None)
-        unit = self.waiting.pop() if self.waiting else None
-        if unit is not None:
-            self.busy[core] = unit
-        self._send(core, unit)
+    def send(self, place: int, unit: Unit) -> None:
+        with suppress(OSError):  # if it died, news() will tell
+            self.lines[place].send(unit)
 
-    def news(self) -> Iterator[tuple[int, Unit, Any]]:
-        """What those at work have to say; one that died says so."""
-        lines = {line: core for core, line in self.lines.items() if core in self.busy}
-        for line in wait(list(lines)):
+    def news(self) -> Iterator[tuple[int, Any]]:
+        places = {line: place for place, line in self.lines.items()}
+        for line in wait(list(places)):
             assert isinstance(line, Connection)
-            core = lines[line]
             try:
                 message = line.recv()
             except (EOFError, OSError):
-                message = ("died",)
-            yield core, self.busy[core], message
+                message = ("died", "")
+                self._bury(places[line])
+            yield places[line], message
 
-    def replace(self, core: int) -> None:
-        """Puts a dead worker's unit first in line, to go on from its checkpoint, and hires anew."""
-        unit = self.busy[core]
-        self.deaths[id(unit)] += 1
-        if self.deaths[id(unit)] > 1 and not self.ready:
-            raise WorkerError(UNREADY)
-        if self.deaths[id(unit)] > 2:
-            raise WorkerError(f"a worker died three times on {unit.label} (out of memory?)")
-        self.waiting.append(unit)
-        self.hire(core)
+    def _bury(self, place: int) -> None:
+        self.lines.pop(place).close()
+        self.people.pop(place).join()
 
     def dismiss(self) -> None:
-        """Asks those at work to save and stop, and ends those that do not."""
-        for core in self.people:
-            self._send(core, None)
+        for line in self.lines.values():
+            with suppress(OSError):
+                line.send(None)
         for person in self.people.values():
             person.join(timeout=10)
             if person.is_alive():
                 person.terminate()
                 person.join()
-
-    def _send(self, core: int, unit: Unit | None) -> None:
-        with suppress(OSError):  # if it died, news() will tell
-            self.lines[core].send(unit)
+        for line in self.lines.values():
+            line.close()
 
 
 def _work(core: int, line: Connection, store: Store | None) -> None:
     """What a worker does: takes units until there are none, with news at every look."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked decides when to stop
-    settle(core)
+    settle()
+    pin(core)
     try:
         line.send(("ready",))
         while (unit := line.recv()) is not None:
@@ -197,14 +271,18 @@ def _work(core: int, line: Connection, store: Store | None) -> None:
         sys.exit(0)
 
 
-def settle(core: int) -> None:
-    """Pins this process to a core and keeps XLA to one thread and its cache on disk."""
-    if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[core % len(cores)]})
+def settle() -> None:
+    """Keeps XLA to one thread in this process, and its programs on disk."""
     flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
     remember_programs()
+
+
+def pin(core: int) -> None:
+    """Keeps this process on one core."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[core % len(cores)]})
 
 
 def remember_programs() -> None:
@@ -218,3 +296,11 @@ def remember_programs() -> None:
 def cores() -> int:
     """How many processes may run at once."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory() -> float:
+    """Bytes that all workers of this machine may use: half of what it has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
+    except (ValueError, OSError, AttributeError):
+        return 4 * 2**30

@@ -149,7 +149,7 @@ def test_a_claim_and_its_function_must_agree_on_names():
 
 
 def test_a_claim_whose_extra_is_missing_is_untested_and_says_how_to_get_it(monkeypatch):
-    from ontogeny import claim as home
+    from ontogeny import environment as home
 
     monkeypatch.setattr(home, "find_spec", lambda name: None)
     try:

@@ -16,7 +16,7 @@ LEVELS = [
     {"lift", "cost", "spell", "store", "evidence", "environment"},
     {"perform"},
     {"workers"},
-    {"engine", "progress"},
+    {"engine", "progress", "cluster"},
     {"claim"},
     {"claims", "vary"},
     {"ledger"},

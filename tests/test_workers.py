@@ -14,7 +14,7 @@ from conftest import tiny
 
 from ontogeny import Invalid, execute
 from ontogeny.perform import Lane
-from ontogeny.workers import Progress
+from ontogeny.workers import Here, Progress
 
 CLAIM = "the_ratio_sets_the_resemblance"
 
@@ -166,7 +166,7 @@ def test_the_expected_time_is_said_before_work_begins_and_grows_with_it():
     from ontogeny.engine import plan
     from ontogeny.progress import Counted, expected
 
-    (unit,) = plan([Lane("x", tiny(), 0)], 1)
+    (unit,) = plan([Lane("x", tiny(), 0)], Here())
     large = replace(unit, cost=1e15)
     assert 0 < expected([unit], 1) < expected([large], 1)
     counted = Counted()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..claim import missing
+from ..environment import missing
 from ..evidence import Run
 from ..fields import Invalid
 from ..ledger import Standing

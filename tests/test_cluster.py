@@ -1,0 +1,215 @@
+"""Work on Ray: two nodes on this machine, one of which is killed; drivers that die."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from conftest import tiny
+
+from ontogeny import Cluster, Invalid, Probe, Store, execute
+from ontogeny.claim import find_one
+from ontogeny.claim import judge as claims
+from ontogeny.workers import Progress, WorkerError
+
+RAY = [sys.executable, "-m", "ray.scripts.scripts"]
+QUIET = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+CLAIM = "the_ratio_sets_the_resemblance"
+
+
+def free():
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return asked.getsockname()[1]
+
+
+class Node:
+    """`ray start`, in a process group of its own."""
+
+    def __init__(self, *words):
+        self.process = subprocess.Popen(
+            [*RAY, "start", "--num-cpus=1", "--block", *words],
+            env=os.environ | QUIET,
+            start_new_session=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for line in self.process.stdout:
+            if "--block" in line:  # the last it says
+                break
+
+    def kill(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+
+class Pair:
+    """A head with one core, and another node with one."""
+
+    def __init__(self, folder):
+        self.gcs, client = free(), free()
+        self.address = f"ray://127.0.0.1:{client}"
+        self.head = Node(
+            "--head", f"--port={self.gcs}", f"--ray-client-server-port={client}",
+            "--include-dashboard=false", "--node-ip-address=127.0.0.1", f"--temp-dir={folder}",
+        )  # fmt: skip
+        self.join()
+
+    def join(self):
+        self.other = Node(f"--address=127.0.0.1:{self.gcs}")
+
+    def stop(self):
+        import ray
+
+        ray.shutdown()
+        for node in (self.other, self.head):
+            if node.process.poll() is None:
+                node.kill()
+
+
+@pytest.fixture(scope="module")
+def pair():
+    os.environ.update(QUIET)
+    folder = tempfile.mkdtemp(prefix="ray")  # short: sockets are in it
+    both = Pair(folder)
+    yield both
+    both.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def same(ours, theirs):
+    for name, run in ours.items():
+        for probe, values in run.answers.items():
+            np.testing.assert_allclose(values, theirs[name].answers[probe], rtol=1e-5, atol=1e-5)
+
+
+LONG = {"rate": 0.05, "steps": 400, "looks": 400}
+EXPERIMENTS = {"a": tiny(**LONG), "b": tiny(width=20, **LONG)}
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return execute(EXPERIMENTS, seeds=2)
+
+
+class Steps(Progress):
+    """Takes down what it is told, and does something once."""
+
+    def __init__(self, deed=None, when=10**9):
+        self.told, self.deed, self.when, self.workers = [], deed, when, 0
+
+    def planned(self, units, workers):
+        self.workers = workers
+
+    def looked(self, unit, look):
+        self.told.append((unit.lanes[0].label, look.step))
+        if self.deed:
+            time.sleep(0.01)  # workers wait while nobody listens: both are at it when it comes
+        if self.deed and {label for label, step in self.told if step >= self.when} == {"a", "b"}:
+            self.deed()
+            self.deed = None
+            self.told.append(("deed", -1))
+
+
+def judge(store, on):
+    words = ("--seeds", "3", "--store", str(store), "--on", on)
+    return subprocess.Popen(
+        [sys.executable, "-m", "ontogeny.cli", "judge", CLAIM, *words],
+        env=os.environ | QUIET | {"ONTOGENY_CHECKPOINT_SECONDS": "0"},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+class Elsewhere(Probe):
+    """What no other machine knows."""
+
+    def __call__(self, now):
+        return jnp.zeros(())
+
+
+def test_what_a_worker_far_away_cannot_do_is_said_here(pair):
+    with pytest.raises(WorkerError, match="No module named 'test_cluster'"):
+        execute({"x": tiny(probes={"?": Elsewhere()})}, seeds=1, on=Cluster(pair.address))
+
+
+def test_a_node_that_dies_costs_only_what_was_done_since_its_checkpoint(
+    pair, alone, store, monkeypatch
+):
+    monkeypatch.setattr("ontogeny.cluster.CHECKPOINT_SECONDS", 0.0)
+    watch = Steps(deed=pair.other.kill, when=200)
+    far = execute(EXPERIMENTS, seeds=2, on=Cluster(pair.address), store=store, progress=watch)
+    same(far, alone)
+    after = watch.told[watch.told.index(("deed", -1)) + 1 :]
+    first = {label: min(step for name, step in after if name == label) for label in ("a", "b")}
+    assert min(first.values()) > 100  # neither began anew
+    assert watch.workers == 2
+    assert {step for label, step in watch.told if label == "a"} == set(range(801))  # live
+    assert len(store.names()) == 4 and not list(store.root.glob("partial/*/*"))
+    pair.join()
+
+
+def test_a_driver_that_dies_leaves_a_store_that_another_goes_on_with(pair, tmp_path):
+    first = judge(tmp_path / "store", pair.address)
+    for line in first.stderr:
+        if "step" in line:
+            break
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "store").glob("partial/*/*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    partial = list((tmp_path / "store").glob("partial/*/*"))
+    assert partial or Store(tmp_path / "store").names()
+    second = judge(tmp_path / "store", pair.address)
+    _, err = second.communicate(timeout=120)
+    assert second.returncode == 0, err
+    resumed = [int(step) for step in re.findall(r"step (\d+)/", err)]
+    assert not partial or min(resumed) > 0
+    (verdict,) = claims([find_one(CLAIM)], execute, seeds=3)
+    there = Store(tmp_path / "store").verdict(f"{CLAIM}.laptop")["evidence"]
+    for ours, theirs in zip(verdict.as_json()["evidence"], there, strict=True):
+        assert ours["ours"] == pytest.approx(theirs["ours"], rel=1e-4)
+
+
+def test_on_ray_alone_starts_what_it_needs_and_an_interrupt_keeps_what_was_done(tmp_path):
+    process = judge(tmp_path / "store", "ray")
+    for line in process.stderr:
+        if "step" in line:
+            break
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    if process.returncode:  # it may have been quicker
+        assert process.returncode == 130 and "what was done is kept" in err
+        assert list((tmp_path / "store").glob("partial/*/*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--on", "spark"), "work runs here, on ray, or on ray://HOST:PORT"),
+        (("--on", "ray", "--workers", "0"), "at least 1"),
+    ],
+)
+def test_a_place_that_does_not_exist_is_said_in_a_line(words, said, capsys, tmp_path):
+    from ontogeny.cli import app
+
+    with pytest.raises(Invalid, match=re.escape(said)):
+        app(["judge", CLAIM, "--store", str(tmp_path), *words])
+
+
+def test_without_ray_it_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr("ontogeny.environment.find_spec", lambda name: None)
+    with pytest.raises(Invalid, match=r"pip install 'ontogeny\[cluster\]'"):
+        execute({"x": tiny()}, seeds=1, on=Cluster())
