@@ -224,7 +224,6 @@ class Verdict:
     seeds: int
     seconds: float
     trouble: list[str] = field(default_factory=list)
-    runs: Mapping[str, Run] = field(default_factory=dict, repr=False)
     changes: tuple[str, ...] = ()
 
     @property
@@ -315,7 +314,7 @@ def weigh(
     trouble = [f"{name}: {text}" for name, run in runs.items() for text in run.trouble]
     seconds = sum(run.seconds for run in runs.values())
     evidence = judged.weigh(scale, runs)
-    return Verdict(judged, scale, evidence, seeds, seconds, trouble, runs, changes)
+    return Verdict(judged, scale, evidence, seeds, seconds, trouble, changes)
 
 
 def write_json(verdicts: list[Verdict]) -> str:

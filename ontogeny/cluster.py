@@ -23,7 +23,7 @@ from .environment import commit, missing
 from .fields import Invalid
 from .perform import CHECKPOINT_SECONDS, Interrupted, Unit, perform
 from .store import Checkpoint, Record, Store, log
-from .workers import Crew, Done, Pool, Progress, WorkerError, follow, settle
+from .workers import Crew, Done, Pool, Progress, WorkerError, follow, grown, settle
 
 _AHEAD = 64  # messages that a worker may have ready: it waits while nobody fetches them
 _FAREWELL = 20.0  # seconds in which those at work may save
@@ -119,6 +119,10 @@ class _Far(Crew):
         packed = self.ray.cloudpickle.dumps((unit, kept, CHECKPOINT_SECONDS))
         self.people[place].take.remote(packed)
 
+    def retire(self, place: int) -> None:
+        self.letters = {letter: at for letter, at in self.letters.items() if at != place}
+        self.ray.kill(self.people[place])
+
     def news(self) -> Iterator[tuple[int, Any]]:
         return self._listen(None)
 
@@ -187,7 +191,8 @@ class _Worker:
             unit, checkpoints, seconds = cloudpickle.loads(packed)
             keeper = None if checkpoints is None else _Post(self.letters, checkpoints)
             looks = perform(unit, keeper, self.leaving.is_set, seconds)
-            tell(("done", follow(looks, lambda look: tell(("look", look)))))
+            records = follow(looks, lambda look: tell(("look", look)))
+            tell(("done", records, grown()))
         except Interrupted:
             tell(("left",))
         except Invalid as error:

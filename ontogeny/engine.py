@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -13,7 +13,8 @@ from .core import Experiment
 from .cost import Cost, cost
 from .evidence import Run
 from .fields import Invalid
-from .perform import Lane, Unit
+from .lift import abreast
+from .perform import Lane, Unit, lanes
 from .store import Record, Store
 from .workers import Here, Pool, Processes, Progress
 
@@ -26,7 +27,7 @@ def execute(
     on: Pool | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
-) -> dict[str, Run]:
+) -> Mapping[str, Run]:
     """Runs every experiment for seeds 0, 1, …; what the store has is not run again.
 
     With `workers=0` all happens in this process; otherwise in that many processes, one to a core;
@@ -34,20 +35,51 @@ def execute(
     """
     if seeds < 1:
         raise Invalid(f"seeds must be at least 1, not {seeds}")
-    lanes = {
-        name: [Lane(name, experiment, seed) for seed in range(seeds)]
-        for name, experiment in experiments.items()
-    }
-    unique = {lane.name: lane for row in lanes.values() for lane in row}
-    done = {name: r for name in unique if store and (r := store.load(name))}
-    missing = [lane for name, lane in unique.items() if name not in done]
+    rows = {name: lanes(name, each, range(seeds)) for name, each in experiments.items()}
+    unique = {lane.name: lane for row in rows.values() for lane in row}
+    missing = [lane for name, lane in unique.items() if not (store and store.load(name))]
+    done: dict[str, Record] = {}
     if missing:
         pool = on or (Processes(workers) if workers else Here())
-        units = plan(missing, pool, store)
-        with closing(pool.run(units, store, progress or Progress())) as finished:
-            for unit, records in finished:
-                done |= {lane.name: r for lane, r in zip(unit.lanes, records, strict=True)}
-    return {name: _gather(name, row, done) for name, row in lanes.items()}
+        for lane, record in _run(missing, pool, store, progress or Progress()):
+            if not (store and store.has(lane.name)):  # a full disk, or none
+                done[lane.name] = record
+    return _Runs(rows, done, store)
+
+
+def _run(
+    missing: Sequence[Lane], pool: Pool, store: Store | None, progress: Progress
+) -> Iterator[tuple[Lane, Record]]:
+    with closing(pool.run(plan(missing, pool, store), store, progress)) as finished:
+        for unit, records in finished:
+            yield from zip(unit.lanes, records, strict=True)
+
+
+class _Runs(Mapping[str, Run]):
+    """Runs by name. What a store has is read when it is asked for, so that ten thousand runs take
+    no more memory than one."""
+
+    def __init__(
+        self, rows: dict[str, list[Lane]], done: dict[str, Record], store: Store | None
+    ) -> None:
+        self.rows, self.done, self.store = rows, done, store
+
+    def __getitem__(self, name: str) -> Run:
+        row = self.rows[name]
+        found = {lane.name: self.done.get(lane.name) or self._load(lane.name) for lane in row}
+        gone = [lane for lane in row if not found[lane.name]]  # damaged since, and set aside
+        if gone:
+            found |= {lane.name: done for lane, done in _run(gone, Here(), self.store, Progress())}
+        return _gather(name, row, {known: record for known, record in found.items() if record})
+
+    def _load(self, name: str) -> Record | None:
+        return self.store.load(name) if self.store else None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
 def recall(
@@ -56,11 +88,11 @@ def recall(
     """The runs of a store; None if any of them is not there."""
     found = {}
     for name, experiment in experiments.items():
-        lanes = [Lane(name, experiment, seed) for seed in range(seeds)]
-        done = {lane.name: record for lane in lanes if (record := store.load(lane.name))}
-        if len(done) < len(lanes):
+        row = lanes(name, experiment, range(seeds))
+        done = {lane.name: record for lane in row if (record := store.load(lane.name))}
+        if len(done) < len(row):
             return None
-        found[name] = _gather(name, lanes, done)
+        found[name] = _gather(name, row, done)
     return found
 
 
@@ -68,7 +100,7 @@ def so_far(name: str, experiment: Experiment, seeds: int, store: Store) -> Run |
     """What a store has of an experiment, checkpoints included: not a number where a seed has not
     come to a look yet. None if there is nothing."""
     known: dict[int, Mapping[str, np.ndarray]] = {}
-    for lane in (Lane(name, experiment, seed) for seed in range(seeds)):
+    for lane in lanes(name, experiment, range(seeds)):
         if found := store.load(lane.name) or store.checkpoint(lane.name):
             known[lane.seed] = found.answers
     if not known:
@@ -90,11 +122,14 @@ def _lengthened(values: np.ndarray, looks: int) -> np.ndarray:
 # seconds, in which a core does about this many operations.
 _WORTH_COMPILING = 3e11
 
+# The most lanes in a unit: they are saved together, and leave memory together.
+_LANES = 256
 
-def plan(lanes: Sequence[Lane], pool: Pool, store: Store | None = None) -> list[Unit]:
+
+def plan(missing: Sequence[Lane], pool: Pool, store: Store | None = None) -> list[Unit]:
     """Groups lanes by structure and position and cuts the groups; the costliest units first."""
     groups: dict[Any, list[Lane]] = defaultdict(list)
-    for lane in lanes:
+    for lane in missing:
         checkpoint = store.checkpoint(lane.name) if store else None
         position = checkpoint.position if checkpoint else (0, 0)
         groups[jax.tree.structure(lane.experiment), position].append(lane)
@@ -106,11 +141,14 @@ def plan(lanes: Sequence[Lane], pool: Pool, store: Store | None = None) -> list[
         fair = math.ceil(2 * pool.workers * each * len(row) / whole) if whole else 1
         fair = min(fair, max(1, int(each * len(row) / _WORTH_COMPILING)))
         tight = math.ceil(len(row) * costs[key].memory / pool.memory)
-        pieces = np.array_split(np.arange(len(row)), min(max(fair, tight), len(row)))
+        few = math.ceil(len(row) / _LANES)
+        pieces = np.array_split(np.arange(len(row)), min(max(fair, tight, few), len(row)))
         for turn, piece in enumerate(pieces, start=1):
             members = tuple(row[place] for place in piece)
             # later pieces of a group wait a little, and find its program compiled
-            units.append((each * len(members) / turn, Unit(members, key[1], each * len(members))))
+            work = each * len(members)
+            side = abreast(len(members), max(costs[key].steps, default=0.0))
+            units.append((work / turn, Unit(members, key[1], work, side)))
     return [unit for _, unit in sorted(units, key=lambda pair: -pair[0])]
 
 
@@ -119,13 +157,13 @@ def _left(price: Cost, position: tuple[int, int]) -> float:
     return sum(price.stages[stage:]) - look * price.looks[stage] if stage < len(price.stages) else 0
 
 
-def _gather(name: str, lanes: Sequence[Lane], done: Mapping[str, Record]) -> Run:
-    records = [done[lane.name] for lane in lanes]
+def _gather(name: str, row: Sequence[Lane], done: Mapping[str, Record]) -> Run:
+    records = [done[lane.name] for lane in row]
     return Run(
         name=name,
-        steps=np.array(lanes[0].experiment.clock),
+        steps=np.array(row[0].experiment.clock),
         answers={k: np.stack([r.answers[k] for r in records]) for k in records[0].answers},
-        seeds=tuple(lane.seed for lane in lanes),
+        seeds=tuple(lane.seed for lane in row),
         trouble=tuple(r.trouble for r in records if r.trouble),
         seconds=sum(r.environment["seconds"] for r in records),
     )

@@ -7,9 +7,9 @@ together, look by look. Between looks a unit can be saved, stopped and taken up 
 import math
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -19,7 +19,6 @@ import numpy as np
 from . import lane as one
 from . import lift
 from .core import Experiment, Solver
-from .cost import cost
 from .environment import environment
 from .fields import Invalid
 from .spell import Spelled, digest, record
@@ -36,16 +35,18 @@ class Lane:
     label: str
     experiment: Experiment
     seed: int
+    name: str  # what it is called in the store
 
-    @cached_property
+    @property
     def record(self) -> Spelled:
         """All that decides what it answers, but for the seed."""
         return record(self.experiment)
 
-    @cached_property
-    def name(self) -> str:
-        """What it is called in the store."""
-        return f"{digest(self.record)}-{self.seed}"
+
+def lanes(label: str, experiment: Experiment, seeds: Iterable[int]) -> list[Lane]:
+    """An experiment with some seeds."""
+    name = digest(record(experiment))
+    return [Lane(label, experiment, seed, f"{name}-{seed}") for seed in seeds]
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Unit:
     lanes: tuple[Lane, ...]
     position: tuple[int, int]  # stage, looks done in it
     cost: float  # what is left, in floating-point operations
+    abreast: int = 1  # how many lanes run side by side
 
     @property
     def label(self) -> str:
@@ -119,7 +121,7 @@ class _Performance:
         )
         self.seeds = jnp.array([lane.seed for lane in self.lanes])
         self.clock = self.experiment.clock
-        self.abreast = lift.abreast(len(self.lanes), max(cost(self.experiment).steps, default=0.0))
+        self.abreast = unit.abreast
         self.trouble = [""] * len(self.lanes)
         self.ended: list[dict[str, int]] = [{} for _ in self.lanes]
         self.answers: list[Arrays] = []  # one per look, lanes stacked

@@ -5,6 +5,7 @@ The digest covers every field, defaults included, and the code of every componen
 """
 
 import ast
+import copy
 import dataclasses
 import hashlib
 import inspect
@@ -52,7 +53,12 @@ def digest(spelled: Spelled) -> str:
 
 def sources(experiment: Experiment) -> dict[str, str]:
     """A hash of each module that the experiment's components are made of, imports included."""
-    waiting = [cls.__module__ for part in _components(experiment) for cls in type(part).__mro__]
+    return dict(_sources(frozenset(type(part) for part in _components(experiment))))
+
+
+@cache
+def _sources(kinds: frozenset[type[Component]]) -> dict[str, str]:
+    waiting = [cls.__module__ for kind in kinds for cls in kind.__mro__]
     waiting.append("ontogeny.lane")
     homes = {name.partition(".")[0] for name in waiting} - _FOREIGN
     found: dict[str, str] = {}
@@ -119,13 +125,8 @@ def _bare(tree: ast.Module) -> ast.Module:
 
 def paths(thing: Any, prefix: str = "") -> dict[str, Any]:
     """Every value one may set, by its path: `task.ratio`, `regime.0.rate`, `looks`."""
-    if isinstance(thing, Component):
-        children = {f.name: getattr(thing, f.name) for f in dataclasses.fields(thing) if f.init}
-    elif isinstance(thing, dict):
-        children = thing
-    elif isinstance(thing, tuple) and thing and isinstance(thing[0], Component):
-        children = {str(place): value for place, value in enumerate(thing)}
-    else:
+    children = _children(thing)
+    if children is None:
         return {} if thing is None else {prefix: thing}
     found: dict[str, Any] = {}
     for name, value in children.items():
@@ -133,12 +134,31 @@ def paths(thing: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
+def value_at(thing: Any, path: str) -> Any:
+    """The value that one may set at a path; None if there is none."""
+    for name in path.split("."):
+        thing = (_children(thing) or {}).get(name)
+    return thing if _children(thing) is None else None
+
+
+def _children(thing: Any) -> dict[str, Any] | None:
+    match thing:
+        case Component():
+            return {f.name: getattr(thing, f.name) for f in dataclasses.fields(thing) if f.init}
+        case dict():
+            return thing
+        case (Component(), *_):
+            return {str(place): value for place, value in enumerate(thing)}
+    return None
+
+
 def edit(experiment: Experiment, path: str, text: str) -> Experiment:
     """The experiment with the value at a path replaced, checked as if written by hand."""
-    known = paths(experiment)
-    if path not in known:
-        raise Invalid(f"no field {path!r} in this experiment: {did_you_mean(path, known)}")
-    edited: Experiment = _replace(experiment, path.split("."), _parse(text, known[path], path))
+    old = value_at(experiment, path)
+    if old is None:
+        hint = did_you_mean(path, paths(experiment))
+        raise Invalid(f"no field {path!r} in this experiment: {hint}")
+    edited: Experiment = _replace(experiment, path.split("."), _parse(text, old, path))
     return edited
 
 
@@ -146,12 +166,22 @@ def _replace(thing: Any, path: list[str], value: Any) -> Any:
     if not path:
         return value
     head, *rest = path
-    if isinstance(thing, dict):
-        return thing | {head: _replace(thing[head], rest, value)}
-    if isinstance(thing, tuple):
-        place = int(head)
-        return (*thing[:place], _replace(thing[place], rest, value), *thing[place + 1 :])
-    return dataclasses.replace(thing, **{head: _replace(getattr(thing, head), rest, value)})
+    match thing:
+        case dict():
+            return thing | {head: _replace(thing[head], rest, value)}
+        case tuple():
+            place = int(head)
+            return (*thing[:place], _replace(thing[place], rest, value), *thing[place + 1 :])
+    part = _replace(getattr(thing, head), rest, value)
+    if not isinstance(value, float):
+        return dataclasses.replace(thing, **{head: part})
+    # A float concerns its own component alone: the experiment need not be checked again, which
+    # is ten times as quick, and counts in a sweep of thousands.
+    changed = copy.copy(thing)
+    object.__setattr__(changed, head, part)
+    if not isinstance(changed, Experiment):
+        changed.__check_init__()
+    return changed
 
 
 def _parse(text: str, old: Any, path: str) -> Any:

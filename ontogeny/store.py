@@ -56,6 +56,10 @@ class Store:
 
     # -- finished runs
 
+    def has(self, name: str) -> bool:
+        """Whether a run was sealed; its files are checked when it is loaded."""
+        return (self.root / "runs" / name / "seal.json").exists()
+
     def load(self, name: str) -> Record | None:
         """A sealed run; None if there is none, or if it was damaged and is now set aside."""
         files = self._open(self.root / "runs" / name)
@@ -63,8 +67,9 @@ class Store:
             return None
         try:
             environment = json.loads(files["environment.json"].read_text())
-            return Record(_arrays(files["answers.npz"]), environment["trouble"], environment)
-        except (OSError, ValueError, KeyError) as error:
+            trouble, _ = str(environment["trouble"]), float(environment["seconds"])
+            return Record(_arrays(files["answers.npz"]), trouble, environment)
+        except Exception as error:  # whatever it holds, it is none of ours
             self._set_aside(self.root / "runs" / name, f"cannot be read ({error})")
             return None
 
@@ -90,7 +95,7 @@ class Store:
                 state, answers = _arrays(files["state.npz"]), _arrays(files["answers.npz"])
                 stage, look = notes["position"]
                 return Checkpoint((stage, look), state, answers, notes)
-            except (OSError, ValueError, KeyError) as error:
+            except Exception as error:
                 self._set_aside(folder, f"cannot be read ({error})")
         return None
 
@@ -198,13 +203,13 @@ class Store:
             return None
         try:
             seal = json.loads((folder / "seal.json").read_text())
-            files = {name: folder / name for name in seal}
+            files = {name: folder / name for name in seal if name == Path(name).name}
             for name, path in files.items():
                 if _hash(path) != seal[name]:
                     self._set_aside(folder, f"{name} has changed since it was written")
                     return None
             return files
-        except (OSError, ValueError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
             if folder.is_dir():  # if not, another process finished with it meanwhile
                 self._set_aside(folder, f"its seal cannot be read ({error})")
             return None
@@ -280,7 +285,7 @@ def _alive(pid: int) -> bool:
 
 
 def _arrays(path: Path) -> Arrays:
-    with np.load(path, allow_pickle=False) as stored:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         return {name: stored[name] for name in stored.files}
 
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 from .claim import Claim, Scale, Verdict, weigh
 from .core import Experiment
 from .evidence import Run
 from .fields import Invalid, did_you_mean
-from .spell import edit, paths
+from .spell import edit, paths, value_at
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,8 @@ def changed(
         concerned = [
             name
             for name, experiment in result.items()
-            if (not narrowed or name.split(" ")[0] == argument) and path in paths(experiment)
+            if (not narrowed or name.split(" ")[0] == argument)
+            and value_at(experiment, path) is not None
         ]
         if not concerned:
             known = {p for experiment in result.values() for p in paths(experiment)}
@@ -110,11 +110,14 @@ def vary(
     if len(sweeps) > 2:
         raise Invalid("a sweep or two: a picture has two axes")
     n = claim.seeds if seeds is None else seeds
-    grid = {}
-    for point in product(*sweeps.values()):
-        swept = [Change(path, value) for path, value in zip(sweeps, point, strict=True)]
-        grid[point] = changes + swept
-    wanted = {p: changed(claim, claim.named(scale), made) for p, made in grid.items()}
+    wanted: dict[tuple[str, ...], dict[str, Experiment]]
+    wanted = {(): changed(claim, claim.named(scale), changes)}
+    for path, values in sweeps.items():
+        wanted = {
+            (*point, value): changed(claim, experiments, [Change(path, value)])
+            for point, experiments in wanted.items()
+            for value in values
+        }
     needed = {
         f"{' '.join(point)} {name}".strip(): experiment
         for point, experiments in wanted.items()
@@ -127,7 +130,8 @@ def vary(
             name: replace(runs[f"{' '.join(point)} {name}".strip()], name=name)
             for name in experiments
         }
-        verdicts[point] = weigh(claim, scale, own, n, tuple(map(str, grid[point])))
+        swept = [f"{path}={value}" for path, value in zip(sweeps, point, strict=True)]
+        verdicts[point] = weigh(claim, scale, own, n, (*map(str, changes), *swept))
     return Variation(claim, sweeps, verdicts)
 
 

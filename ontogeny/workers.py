@@ -97,7 +97,8 @@ class Crew(ABC):
     """Workers by their place, the units that wait, and who is at what.
 
     A worker says ("ready",), then is given units: of each it says ("look", …) now and then and
-    ("done", …) or ("failed", …) in the end. One that is no more has ("died", why) said of it.
+    ("done", records, grown) or ("failed", error) in the end; grown, it is replaced by a new one.
+    One that is no more has ("died", why) said of it.
     """
 
     unready = "workers die before they begin"
@@ -119,6 +120,10 @@ class Crew(ABC):
     @abstractmethod
     def send(self, place: int, unit: Unit) -> None:
         """Gives a worker a unit."""
+
+    @abstractmethod
+    def retire(self, place: int) -> None:
+        """Ends a worker that has nothing to do."""
 
     @abstractmethod
     def news(self) -> Iterator[tuple[int, Any]]:
@@ -144,9 +149,12 @@ class Crew(ABC):
                             unit = self.busy[place]
                             self.reached[id(unit)] = max(self.reached[id(unit)], look.step)
                             progress.looked(unit, look)
-                        case ("done", records):
-                            unit = self.busy[place]
-                            self._give(place)
+                        case ("done", records, grown):
+                            unit = self.busy.pop(place)
+                            if grown:
+                                self._replace(place)
+                            else:
+                                self._give(place)
                             progress.finished(unit)
                             yield unit, records
                         case ("failed", error):
@@ -158,12 +166,16 @@ class Crew(ABC):
             self.dismiss()
 
     def _give(self, place: int) -> None:
-        self.busy.pop(place, None)
         if self.waiting:
             self.busy[place] = self.waiting.pop()
             self.send(place, self.busy[place])
         else:
             self.idle.add(place)  # others may die, and leave work
+
+    def _replace(self, place: int) -> None:
+        self.retire(place)
+        if self.waiting:
+            self.hire(place)
 
     def _mourn(self, place: int, why: str) -> None:
         """Puts a dead worker's unit first in line, to go on from its checkpoint, and hires anew."""
@@ -228,10 +240,10 @@ class _Local(Crew):
                 message = line.recv()
             except (EOFError, OSError):
                 message = ("died", "")
-                self._bury(places[line])
+                self.retire(places[line])
             yield places[line], message
 
-    def _bury(self, place: int) -> None:
+    def retire(self, place: int) -> None:
         self.lines.pop(place).close()
         self.people.pop(place).join()
 
@@ -258,7 +270,8 @@ def _work(core: int, line: Connection, store: Store | None) -> None:
         while (unit := line.recv()) is not None:
             looks = perform(unit, store, stop=line.poll)
             try:
-                line.send(("done", follow(looks, lambda look: line.send(("look", look)))))
+                records = follow(looks, lambda look: line.send(("look", look)))
+                line.send(("done", records, grown()))
             except Interrupted:
                 return
             except (BrokenPipeError, EOFError):
@@ -269,6 +282,20 @@ def _work(core: int, line: Connection, store: Store | None) -> None:
                 line.send(("failed", WorkerError(traceback.format_exc())))
     except (BrokenPipeError, EOFError):  # whoever gave the work is gone
         sys.exit(0)
+
+
+# Every program that is compiled leaves some 20 MB behind, whatever is cleared: a worker that has
+# come to this many bytes makes way for a new one.
+_GROWN = 2**30
+
+
+def grown() -> bool:
+    """Whether this process has become large."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") > _GROWN
+    except (OSError, ValueError):  # not on Linux
+        return False
 
 
 def settle() -> None:

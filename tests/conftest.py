@@ -17,40 +17,14 @@ with install_import_hook("ontogeny", "checker.checked"):
     ontogeny.claim.all_claims()
 
 import pytest
+from small import PROBES, tiny
 
-from ontogeny import (
-    Analogy,
-    Descent,
-    Experiment,
-    Imbalance,
-    Loss,
-    OneLayer,
-    ReadoutDescent,
-    Resemblance,
-    Store,
-    Success,
-)
+from ontogeny import Store
+
+__all__ = ["PROBES", "tiny"]
 
 gc.set_threshold(200_000, 50, 100)  # traced programs are many objects that live long
 jax.config.update("jax_disable_most_optimizations", True)  # what is tested here runs once
-
-PROBES = {
-    "train loss": Loss("train"),
-    "success": Success("conclusion"),
-    "resemblance": Resemblance("sources", "targets"),
-    "imbalance": Imbalance("train"),
-}
-
-
-def tiny(rate=1.0, ratio=2.0, width=16, steps=20, looks=5, **changes):
-    """An experiment that runs in no time: three tuples, two stages."""
-    regime = (
-        Descent(steps=steps, rate=rate, parts=("key_query", "value")),
-        ReadoutDescent(steps=steps, rate=rate),
-    )
-    model = OneLayer(width=width, scale=0.1)
-    fields = {"task": Analogy(tuples=3, ratio=ratio), "model": model, "regime": regime}
-    return Experiment(**(fields | {"probes": PROBES, "looks": looks} | changes))
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import sys
 import tempfile
 import time
 
-import jax.numpy as jnp
+import faraway
 import numpy as np
 import pytest
-from conftest import tiny
+from conftest import PROBES, tiny
 
-from ontogeny import Cluster, Invalid, Probe, Store, execute
+from ontogeny import Cluster, Invalid, Store, execute
 from ontogeny.claim import find_one
 from ontogeny.claim import judge as claims
 from ontogeny.workers import Progress, WorkerError
@@ -81,6 +81,7 @@ def pair():
     os.environ.update(QUIET)
     folder = tempfile.mkdtemp(prefix="ray")  # short: sockets are in it
     both = Pair(folder)
+    Cluster(both.address, modules=[faraway])  # all that connect here do so with it
     yield both
     both.stop()
     shutil.rmtree(folder, ignore_errors=True)
@@ -93,7 +94,10 @@ def same(ours, theirs):
 
 
 LONG = {"rate": 0.05, "steps": 400, "looks": 400}
-EXPERIMENTS = {"a": tiny(**LONG), "b": tiny(width=20, **LONG)}
+EXPERIMENTS = {
+    "a": tiny(**LONG, probes=PROBES | {"own": faraway.Elsewhere()}),
+    "b": tiny(width=20, **LONG),
+}
 
 
 @pytest.fixture(scope="module")
@@ -132,16 +136,14 @@ def judge(store, on):
     )
 
 
-class Elsewhere(Probe):
+class Unsent(faraway.Elsewhere):
     """What no other machine knows."""
-
-    def __call__(self, now):
-        return jnp.zeros(())
 
 
 def test_what_a_worker_far_away_cannot_do_is_said_here(pair):
+    pool = Cluster(pair.address)
     with pytest.raises(WorkerError, match="No module named 'test_cluster'"):
-        execute({"x": tiny(probes={"?": Elsewhere()})}, seeds=1, on=Cluster(pair.address))
+        execute({"x": tiny(probes={"?": Unsent()})}, seeds=1, on=pool)
 
 
 def test_a_node_that_dies_costs_only_what_was_done_since_its_checkpoint(

@@ -15,7 +15,7 @@ from conftest import tiny
 from ontogeny import Store
 from ontogeny.engine import so_far
 from ontogeny.explore import Server
-from ontogeny.perform import Interrupted, Lane, Unit, perform
+from ontogeny.perform import Interrupted, Unit, lanes, perform
 
 CHEAP = "gradients_have_the_stated_form"
 ASKED = {"claim": CHEAP, "scale": "laptop"}
@@ -147,14 +147,14 @@ def test_curves_grow_from_checkpoints(tmp_path):
     none."""
     store, experiment = Store(tmp_path), tiny(looks=5)
     assert so_far("a", experiment, 2, store) is None
-    lane, looked = Lane("a", experiment, 1), []
+    (other, lane), looked = lanes("a", experiment, range(2)), []
     unit = Unit((lane,), (0, 0), 1.0)
     looks = perform(unit, store, lambda: len(looked) > 2, checkpoint_seconds=0.0)
     with pytest.raises(Interrupted):
         looked.extend(iter_noting(looks, looked))
     grown = so_far("a", experiment, 2, store)
     assert grown.seeds == (1,) and 1 < len(grown.steps) < len(experiment.clock)
-    for _ in perform(Unit((Lane("a", experiment, 0),), (0, 0), 1.0), store):
+    for _ in perform(Unit((other,), (0, 0), 1.0), store):
         pass
     both = so_far("a", experiment, 2, store)
     assert both.seeds == (0, 1) and len(both.steps) == len(experiment.clock)

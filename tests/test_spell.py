@@ -2,7 +2,11 @@
 
 import ast
 import dataclasses
+import os
+import subprocess
+import sys
 
+import jax
 import pytest
 from conftest import tiny
 
@@ -71,3 +75,53 @@ def test_what_cannot_be_spelled_is_refused():
     with pytest.raises(Invalid, match="cannot spell out a set"):
         spell({1, 2})
     assert dataclasses.is_dataclass(Analogy)
+
+
+def test_a_float_is_edited_as_if_all_were_made_anew():
+    """What is copied and what is made from nothing cannot be told apart; what is wrong is said."""
+    edited = edit(edit(tiny(), "task.ratio", "7"), "regime.1.rate", "0.25")
+    task = dataclasses.replace(tiny().task, ratio=7.0)
+    last = dataclasses.replace(tiny().regime[1], rate=0.25)
+    made = dataclasses.replace(tiny(), task=task, regime=(tiny().regime[0], last))
+    assert record(edited) == record(made)
+    assert jax.tree.structure(edited) == jax.tree.structure(made)
+    assert tiny().task.ratio == 2.0
+    with pytest.raises(Invalid, match="rate"):
+        edit(tiny(), "regime.1.rate", "-1")
+
+
+PLANNED = """
+import sys, time
+sys.path[:0] = sys.argv[1:]
+from small import tiny
+from ontogeny import vary
+from ontogeny.claim import CLAIMS, Paper, Scale, claim
+from ontogeny.engine import plan
+from ontogeny.perform import lanes
+from ontogeny.workers import Processes
+
+@claim(Paper("p", "t", "u"), "here", one=tiny())
+def it_learns(one):
+    yield one.final("train loss").below(1.0)
+
+def execute(needed, seeds):
+    row = [lane for name, each in needed.items() for lane in lanes(name, each, range(seeds))]
+    print(len(row), len(plan(row, Processes(2))), time.process_time() - began)
+    sys.exit()
+
+sweeps = {
+    "task.ratio": [str(1 + n / 100) for n in range(100)],
+    "regime.0.rate": [str(1 + n / 100) for n in range(100)],
+}
+began = time.process_time()
+vary.vary(CLAIMS["it_learns"], execute, [], sweeps, Scale.LAPTOP, 1)
+"""
+
+
+def test_ten_thousand_cells_are_planned_in_five_seconds():
+    tests = os.path.dirname(__file__)
+    words = [sys.executable, "-c", PLANNED, os.path.dirname(tests), tests]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    cells, units, seconds = done.stdout.split()
+    assert int(cells) == 10_000 and int(units) == 40
+    assert float(seconds) < 5

@@ -9,7 +9,7 @@ import pytest
 from conftest import tiny
 
 from ontogeny import Store, execute
-from ontogeny.perform import Lane
+from ontogeny.perform import lanes
 from ontogeny.store import Checkpoint, Record
 
 
@@ -50,7 +50,7 @@ def test_a_damaged_run_is_set_aside_with_a_message(store, caplog, name, harm):
 
 def test_a_damaged_run_is_run_again(store, caplog):
     first = execute({"x": tiny()}, seeds=2, store=store)["x"]
-    name = Lane("x", tiny(), 1).name
+    name = lanes("x", tiny(), [1])[0].name
     (store.root / "runs" / name / "answers.npz").write_bytes(b"PK not really")
     again = execute({"x": tiny()}, seeds=2, store=store)["x"]
     assert "set aside" in caplog.text

@@ -1,8 +1,7 @@
-"""Work in processes of its own; what dies goes on from its checkpoint; two may share a store."""
+"""Work in processes of its own; what dies goes on from its checkpoint."""
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -13,8 +12,8 @@ import pytest
 from conftest import tiny
 
 from ontogeny import Invalid, execute
-from ontogeny.perform import Lane
-from ontogeny.workers import Here, Progress
+from ontogeny.perform import Look, Unit, lanes
+from ontogeny.workers import Crew, Here, Progress, WorkerError
 
 CLAIM = "the_ratio_sets_the_resemblance"
 
@@ -117,22 +116,6 @@ def test_a_worker_that_dies_is_replaced_and_goes_on_from_its_checkpoint(store, m
     np.testing.assert_allclose(run.curve("train loss"), whole.curve("train loss"), rtol=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_killed_at_a_random_moment_it_resumes_to_the_same_numbers(tmp_path, undisturbed, seed):
-    store, file = tmp_path / "store", tmp_path / "v.json"
-    wait = random.Random(seed).uniform(4, 9)
-    process = judged(str(store), str(file))
-    try:
-        process.wait(timeout=wait)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # no chance to tidy up, workers included
-    process.communicate()
-    again = judged(str(store), str(file))
-    _, err = again.communicate(timeout=300)
-    assert again.returncode == 0, err
-    same(numbers(file), undisturbed)
-
-
 def test_an_interrupt_keeps_what_was_done(tmp_path, undisturbed):
     store, file = tmp_path / "store", tmp_path / "v.json"
     process = judged(str(store), str(file), ONTOGENY_CHECKPOINT_SECONDS="1000")
@@ -149,26 +132,77 @@ def test_an_interrupt_keeps_what_was_done(tmp_path, undisturbed):
     same(numbers(file), undisturbed)
 
 
-def test_two_judgements_on_one_store_do_not_harm_each_other(tmp_path, undisturbed):
-    files = [tmp_path / "a.json", tmp_path / "b.json"]
-    both = [judged(str(tmp_path / "store"), str(file)) for file in files]
-    for process in both:
-        _, err = process.communicate(timeout=300)
-        assert process.returncode == 0, err
-    for file in files:
-        same(numbers(file), undisturbed)
-    assert not (tmp_path / "store" / "damaged").exists()
-
-
 def test_the_expected_time_is_said_before_work_begins_and_grows_with_it():
     from dataclasses import replace
 
     from ontogeny.engine import plan
     from ontogeny.progress import Counted, expected
 
-    (unit,) = plan([Lane("x", tiny(), 0)], Here())
+    (unit,) = plan(lanes("x", tiny(), [0]), Here())
     large = replace(unit, cost=1e15)
     assert 0 < expected([unit], 1) < expected([large], 1)
     counted = Counted()
     counted.planned([large], 1)
     assert counted.left.startswith("about ") and counted.left.endswith(("min", " h"))
+
+
+class Scripted(Crew):
+    """Workers that say what they are told to."""
+
+    def __init__(self, units, script):
+        super().__init__(units, None)
+        self.script, self.deeds = iter(script), []
+
+    def hire(self, place):
+        self.deeds.append(("hire", place))
+
+    def send(self, place, unit):
+        self.deeds.append(("send", place, unit.lanes[0].label))
+
+    def retire(self, place):
+        self.deeds.append(("retire", place))
+
+    def news(self):
+        yield next(self.script)
+
+    def dismiss(self):
+        self.deeds.append(("dismiss",))
+
+
+def units_of(*labels):
+    return [Unit(tuple(lanes(label, tiny(), [0])), (0, 0), 1.0) for label in labels]
+
+
+def test_a_worker_that_has_grown_makes_way_for_a_new_one():
+    done = ("done", [], True)
+    script = [(0, ("ready",)), (0, done), (0, ("ready",)), (0, done)]
+    crew = Scripted(units_of("a", "b"), script)
+    assert len(list(crew.work(1, Progress()))) == 2
+    assert crew.deeds == [
+        ("hire", 0), ("send", 0, "a"), ("retire", 0), ("hire", 0), ("send", 0, "b"),
+        ("retire", 0), ("dismiss",),
+    ]  # fmt: skip
+
+
+def test_one_who_has_nothing_to_do_takes_over_from_one_who_died():
+    ready, done = ("ready",), ("done", [], False)
+    script = [(0, ready), (1, ready), (1, done), (0, ("died", "")), (1, done)]
+    crew = Scripted(units_of("a", "b"), script)
+    assert len(list(crew.work(2, Progress()))) == 2
+    assert crew.deeds[2:] == [
+        ("send", 0, "a"), ("send", 1, "b"), ("hire", 0), ("send", 1, "a"), ("dismiss",),
+    ]  # fmt: skip
+
+
+def test_a_unit_is_given_up_when_workers_die_on_it_and_get_no_farther():
+    def life(step):
+        return [(0, ("ready",)), (0, ("look", Look(step, 9, 0.0))), (0, ("died", ""))]
+
+    farther = Scripted(units_of("a"), [*life(1), *life(2), *life(3), (0, ("ready",))])
+    with pytest.raises(RuntimeError, match="StopIteration"):  # the script is over, it is not
+        for _ in farther.work(1, Progress()):
+            pass
+    stuck = Scripted(units_of("a"), life(3) + life(2) + life(3))
+    with pytest.raises(WorkerError, match=r"died three times on a .* no farther than step 3"):
+        list(stuck.work(1, Progress()))
+    assert stuck.deeds[-1] == ("dismiss",)
