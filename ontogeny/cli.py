@@ -179,15 +179,19 @@ def runs(
 
 
 @app.command
-def bench(*, json_: JsonFile = None, quick: bool = False) -> None:
+def bench(*, json_: JsonFile = None, quick: bool = False, verdicts: bool = False) -> None:
     """Measure this machine and how near to its peak the models train, in one run.
 
     Parameters
     ----------
     quick
         Shorter measurements, less exact.
+    verdicts
+        Also time claims from nothing to a verdict, and PyTorch programs on the same training
+        (half an hour; the programs are in the repository, their extra is `bench`).
     """
-    from .bench import measure, table
+    from .bench import report, rivals
+    from .bench.speed import measure
     from .report.screen import console
     from .store import write_whole
 
@@ -195,7 +199,17 @@ def bench(*, json_: JsonFile = None, quick: bool = False) -> None:
         sys.stderr.write(f"measuring {text}\n")
 
     found = measure(quick, tell)
-    console().print(table(found))
+    console().print(report.speeds(found))
+    if verdicts:
+        found["verdicts"] = rivals.verdicts(tell)
+        console().print(report.verdicts(found["verdicts"]))
+        if lacking := rivals.absent():
+            print(f"no comparison with PyTorch: {lacking}")
+        else:
+            found["races"] = {
+                family: rivals.race(claim, tell) for family, claim in rivals.CLAIMS.items()
+            }
+            console().print(report.races(found["races"]))
     if json_:
         write_whole(json_, json.dumps(found, indent=1) + "\n")
 

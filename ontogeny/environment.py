@@ -16,6 +16,7 @@ EXTRAS = {
     "theory": ("cvxpy", "scs"),
     "export": ("pyarrow",),
     "cluster": ("ray", "grpc"),
+    "bench": ("torch",),
 }
 
 

@@ -9,14 +9,17 @@ import jax
 from . import lane as one
 from .core import Experiment
 
+# What runs once need not be quick, but soon compiled: half the time.
+_ONCE = {"xla_backend_optimization_level": 0}
 
-@jax.jit
+
+@partial(jax.jit, compiler_options=_ONCE)
 def begin(experiments: Experiment, seeds: jax.Array) -> one.State:
     """Draws the worlds and the parameters."""
     return jax.vmap(one.begin)(experiments, seeds)
 
 
-@partial(jax.jit, static_argnames="stage")
+@partial(jax.jit, static_argnames="stage", compiler_options=_ONCE)
 def enter(experiments: Experiment, seeds: jax.Array, state: one.State, stage: int) -> one.State:
     """Gives a stage its memories."""
     return jax.vmap(partial(one.enter, stage=stage))(experiments, seeds, state)

@@ -29,7 +29,7 @@ LEVELS = [
 KIN = {("models", "models"), ("regimes", "models"), ("probes", "models"), ("claims", "claims")}
 KIN |= {("report", "report"), ("regimes", "regimes"), ("probes", "probes")}
 KIN |= {("models", "tasks"), ("regimes", "tasks"), ("probes", "tasks"), ("theory", "theory")}
-KIN |= {("tasks", "tasks")}
+KIN |= {("tasks", "tasks"), ("bench", "bench")}
 
 
 def level(name):

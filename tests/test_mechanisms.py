@@ -42,7 +42,7 @@ from ontogeny import (
     Triggers,
     TruncatedSuccess,
 )
-from ontogeny.bench import _Direct
+from ontogeny.bench.speed import _Direct
 from ontogeny.core import Moment, Trace
 from ontogeny.probes.weights import truncated
 from ontogeny.theory import bigrams, memory

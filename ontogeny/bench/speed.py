@@ -15,26 +15,25 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Int
-from rich.table import Table
 
-from . import lift
-from .core import Experiment, Task, Trace
-from .cost import cost
-from .environment import processor
-from .models.clauses import ClauseTransformer, own_answers
-from .models.gpt2 import GPT2
-from .models.induction import MEMORIES, InductionPair, Params, attend
-from .models.one_layer import OneLayer
-from .probes.behaviour import Loss
-from .regimes.descent import AdamW, Descent
-from .regimes.momentum import Momentum
-from .regimes.readout import ReadoutDescent
-from .tasks.analogy import Analogy
-from .tasks.lego import Lego, split_of
-from .tasks.triggers import Triggers
-from .workers import cores, pin, settle
+from .. import lift
+from ..core import Experiment, Task, Trace
+from ..cost import cost
+from ..environment import processor
+from ..models.clauses import ClauseTransformer, own_answers
+from ..models.gpt2 import GPT2
+from ..models.induction import MEMORIES, InductionPair, Params, attend
+from ..models.one_layer import OneLayer
+from ..probes.behaviour import Loss
+from ..regimes.descent import AdamW, Descent
+from ..regimes.momentum import Momentum
+from ..regimes.readout import ReadoutDescent
+from ..tasks.analogy import Analogy
+from ..tasks.lego import Lego, split_of
+from ..tasks.triggers import Triggers
+from ..workers import cores, pin, settle
 
-LANES = (1, 4, 16)
+LANES = (1, 4, 16, 64)
 ROWS, CHAIN = 256, 160  # of free-running chains
 _GEMM = 1024
 
@@ -81,7 +80,7 @@ class _Direct(InductionPair):
 
 
 def measure(quick: bool = False, tell: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
-    """All measurements: the peak, each subject with one worker and with all, seeds 1 to 16."""
+    """All measurements: the peak, each subject with one worker and with all, seeds 1 to 64."""
     repeats = 3 if quick else 12
     names = list(subjects())
     found: dict[str, Any] = {
@@ -114,28 +113,6 @@ def measure(quick: bool = False, tell: Callable[[str], None] = lambda text: None
         tell("LEGO, free-running")
         found["rollout_seconds"] = crew(1, ("rollout", repeats))[0]
     return found
-
-
-def table(found: dict[str, Any]) -> Table:
-    """The measurements for people."""
-    machine, peak = found["machine"], found["gemm_gflops"]
-    title = (
-        f"{machine['processor']}, {machine['cores']} cores, jax {found['jax']}: GEMM "
-        f"{peak['one worker']:.0f} GFLOP/s on one core, {peak['all workers']:.0f} on all; "
-        f"{ROWS} free-running chains of {CHAIN} in {found['rollout_seconds']:.2g} s on one core"
-    )
-    result = Table(box=None, pad_edge=False, header_style="bold", caption=title)
-    for column in ("training", "GFLOP/s", "of peak", "steps/s", "all workers", "1, 4, 16 seeds"):
-        result.add_column(column, justify="left" if column == "training" else "right")
-    for name, row in found["training"].items():
-        one, *rest = row["steps_per_second"].values()
-        more = f"×{rest[-1] / one:.2f}" if rest else "–"
-        seeds = found["seeds"].get(name)
-        scaling = " ".join(f"×{rate / seeds['1']:.1f}" for rate in seeds.values()) if seeds else ""
-        fraction = f"{row['fraction_of_peak']:.0%}"
-        rate = f"{one:,.0f}" if one >= 100 else f"{one:.3g}"
-        result.add_row(name, f"{row['gflops']:.0f}", fraction, rate, more, scaling)
-    return result
 
 
 # ---------------------------------------------------------------------------- in pinned processes

@@ -1,0 +1,273 @@
+"""Six models as one would write them in PyTorch: nothing is left out, nothing is shared.
+
+Each is made from the laboratory's initial parameters and gives the same outputs, so that a test can
+train both side by side. `at` says where a row is read; sequences are worked out whole.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+
+def linear(params: dict[str, Tensor], name: str) -> nn.Linear:
+    """An affine map; its matrix is kept the other way round."""
+    weight, bias = params[f"{name}.weight"], params[f"{name}.bias"]
+    made = nn.Linear(weight.shape[0], weight.shape[1])
+    made.weight.data, made.bias.data = weight.T.contiguous(), bias
+    return made
+
+
+def norm(params: dict[str, Tensor], name: str) -> nn.LayerNorm:
+    """Its scale and shift."""
+    made = nn.LayerNorm(len(params[f"{name}.scale"]))
+    made.weight.data, made.bias.data = params[f"{name}.scale"], params[f"{name}.shift"]
+    return made
+
+
+def layer(params: dict[str, Tensor], prefix: str, place: int) -> dict[str, Tensor]:
+    """The parameters of one of the stacked layers."""
+    return {k.removeprefix(prefix): v[place] for k, v in params.items() if k.startswith(prefix)}
+
+
+def causal(scores: Tensor) -> Tensor:
+    """Softmax over what came before."""
+    length = scores.shape[-1]
+    later = torch.ones(length, length, dtype=torch.bool).triu(1)
+    return scores.masked_fill(later, -math.inf).softmax(-1)
+
+
+def read(values: Tensor, at: Tensor) -> Tensor:
+    """The rows of a sequence that are read."""
+    return values.gather(1, at[..., None].expand(-1, -1, values.shape[-1]))
+
+
+def cross_entropy(outputs: Tensor, batch: dict[str, Tensor]) -> Tensor:
+    """The weighted mean over all that is read."""
+    losses = F.cross_entropy(outputs.flatten(0, 1), batch["targets"].flatten(), reduction="none")
+    weights = batch["weights"].flatten()
+    return (losses * weights).sum() / weights.sum()
+
+
+class OneLayer(nn.Module):
+    """Orthonormal tokens, merged key-query matrix, a linear MLP of m units for each class."""
+
+    def __init__(self, params: dict[str, Tensor], settings: dict[str, float]) -> None:
+        super().__init__()
+        vocab, width = params["value"].shape
+        units = int(settings["hidden"])
+        self.tokens = torch.eye(vocab, width)  # any orthonormal rows
+        self.key_query = nn.Parameter(self.tokens.T @ params["key_query"] @ self.tokens)
+        self.value = nn.Parameter(self.tokens.T @ params["value"])
+        spread = params["output"][:, None, :] / math.sqrt(units)
+        self.output = nn.Parameter(spread.repeat(1, units, 1))
+        self.gain = settings["gain"] * math.sqrt(width)
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        x = self.tokens[batch["inputs"]]
+        scores = x @ self.key_query.T @ x.transpose(1, 2)
+        features = read(causal(scores) @ x @ self.value, batch["at"])
+        classes, units, width = self.output.shape
+        hidden = features @ self.output.reshape(classes * units, width).T
+        return self.gain * hidden.unflatten(-1, (classes, units)).mean(-1)
+
+    loss = staticmethod(cross_entropy)
+
+
+class EmbeddingMLP(nn.Module):
+    """Embeddings are added up and projected."""
+
+    def __init__(self, params: dict[str, Tensor], settings: dict[str, float]) -> None:
+        super().__init__()
+        self.embed = nn.Parameter(params["embed"])
+        self.project = nn.Parameter(params["project"])
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        features = self.embed[batch["inputs"]].cumsum(1)
+        return read(features, batch["at"]) @ self.project
+
+    loss = staticmethod(cross_entropy)
+
+
+class InductionPair(nn.Module):
+    """Two layers of attention, one head each, without norms."""
+
+    def __init__(self, params: dict[str, Tensor], settings: dict[str, float]) -> None:
+        super().__init__()
+        for name, value in params.items():
+            setattr(self, name, nn.Parameter(value))
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        inputs = batch["inputs"]
+        x = self.tokens[inputs] + self.positions[: inputs.shape[1]]
+        for key, value, out in (
+            (self.key1, self.value1, self.out1),
+            (self.key2, self.value2, self.out2),
+        ):
+            scores = x @ (x @ key.T).transpose(1, 2) / math.sqrt(x.shape[-1])
+            x = x + causal(scores) @ (x @ value.T) @ out.T
+        return read(x, batch["at"]) @ self.unembed.T
+
+    loss = staticmethod(cross_entropy)
+
+
+class ClauseTransformer(nn.Module):
+    """Attention from answers to clauses, each the sum of the embeddings of its tokens."""
+
+    def __init__(self, params: dict[str, Tensor], settings: dict[str, float]) -> None:
+        super().__init__()
+        tables = {k.removeprefix("tables."): v for k, v in params.items() if k.startswith("tables")}
+        self.tables = nn.ParameterDict({k: nn.Parameter(v) for k, v in tables.items()})
+        self.unembed = nn.Parameter(params["unembed"])
+        self.one_hot = "query" not in params  # then a token has its own query, key and value
+        if not self.one_hot:
+            self.query, self.key, self.value = (
+                nn.Parameter(params[name]) for name in ("query", "key", "value")
+            )
+        self.widen, self.narrow = linear(params, "widen"), linear(params, "narrow")
+        self.heads = int(settings["heads"])
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        made, action, of = batch["predicates"].unbind(-1)
+        variable, value = batch["answers"].unbind(-1)
+        tables = self.tables
+        predicates = tables["made"][made] + tables["action"][action] + tables["of"][of]
+        answers = tables["variable"][variable] + tables["value"][value]
+        clauses = torch.cat([predicates, answers], 1)
+        if self.one_hot:
+            asked, (_, kept, held) = answers.chunk(3, -1)[0], clauses.chunk(3, -1)
+        else:
+            asked, kept, held = answers @ self.query, clauses @ self.key, clauses @ self.value
+        query, key, values = map(self._heads, (asked, kept, held))
+        scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
+        place = torch.arange(clauses.shape[1])
+        later = place > place[predicates.shape[1] :, None]
+        mixed = scores.masked_fill(later, -math.inf).softmax(-1) @ values
+        stream = mixed.transpose(1, 2).flatten(2)
+        return self.narrow(F.relu(self.widen(stream))) @ self.unembed
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def loss(self, outputs: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """Of the next variable and the next value."""
+        variables, values = len(self.tables["variable"]), len(self.tables["value"])
+        named, held = outputs[..., :variables], outputs[..., variables:]
+        targets = batch["targets"]
+        return cross_entropy(named, batch | {"targets": targets // values}) + cross_entropy(
+            held, batch | {"targets": targets % values}
+        )
+
+
+class Transformer(nn.Module):
+    """[CLS] last, no mask, norms first; the identity a I is added to scores, b I to values."""
+
+    def __init__(self, params: dict[str, Tensor], settings: dict[str, float]) -> None:
+        super().__init__()
+        self.tokens, self.positions, self.cls = (
+            nn.Parameter(params[name]) for name in ("tokens", "positions", "cls")
+        )
+        self.settings = settings
+        depth = len(params["attention.a"])
+        self.layers = nn.ModuleList(
+            _Layer(layer(params, "attention.", place), layer(params, "mlp.", place), settings)
+            for place in range(depth)
+        )
+        self.head = linear(params, "head")
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        inputs = batch["inputs"]
+        x = self.tokens[inputs] + self.positions[: inputs.shape[1]]
+        last = (self.cls + self.positions[-1]).expand(len(x), 1, -1)
+        x = torch.cat([x, last], 1)
+        for each in self.layers:
+            x = each(x)
+        return self.head(F.layer_norm(x[:, -1:], x.shape[-1:]))
+
+    @staticmethod
+    def loss(outputs: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """The squared error."""
+        errors = (outputs[..., 0] - batch["targets"]) ** 2
+        return (errors * batch["weights"]).sum() / batch["weights"].sum()
+
+
+class _Layer(nn.Module):
+    def __init__(
+        self, attention: dict[str, Tensor], mlp: dict[str, Tensor], settings: dict[str, float]
+    ) -> None:
+        super().__init__()
+        self.first, self.second = norm(attention, "norm"), norm(mlp, "norm")
+        self.query, self.key, self.value, self.out, self.a, self.b = (
+            nn.Parameter(attention[name]) for name in ("query", "key", "value", "out", "a", "b")
+        )
+        self.widen, self.narrow = linear(mlp, "widen"), linear(mlp, "narrow")
+        self.match, self.copy = settings["match"], settings["copy"]
+
+    def forward(self, x: Tensor) -> Tensor:
+        normed = self.first(x)
+        query, key, value = (
+            torch.einsum("bnd,dhp->bhnp", normed, w) for w in (self.query, self.key, self.value)
+        )
+        scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
+        alike = (normed @ normed.transpose(-1, -2))[:, None]
+        weights = (scores + self.match * self.a[:, None, None] * alike).softmax(-1)
+        mixed = torch.einsum("bhnp,hpd->bnd", weights @ value, self.out)
+        passed = torch.einsum("h,bhqk,bkd->bqd", self.b, weights, normed)
+        x = x + mixed + self.copy * passed
+        return x + self.narrow(F.gelu(self.widen(self.second(x))))
+
+
+class GPT2(nn.Module):
+    """Pre-norm, GELU, learned positions, tied head; torch's own attention."""
+
+    def __init__(self, params: dict[str, Tensor], settings: dict[str, float]) -> None:
+        super().__init__()
+        self.tokens = nn.Parameter(params["tokens"])
+        self.positions = nn.Parameter(params["positions"])
+        depth = len(params["blocks.attention_norm.scale"])
+        self.blocks = nn.ModuleList(
+            _Block(layer(params, "blocks.", place), int(settings["heads"]))
+            for place in range(depth)
+        )
+        self.norm = norm(params, "norm")
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        inputs = batch["inputs"]
+        x = self.tokens[inputs] + self.positions[: inputs.shape[1]]
+        for block in self.blocks:
+            x = block(x)
+        return read(self.norm(x), batch["at"]) @ self.tokens.T
+
+    loss = staticmethod(cross_entropy)
+
+
+class _Block(nn.Module):
+    def __init__(self, params: dict[str, Tensor], heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.attention_norm, self.mlp_norm = (
+            norm(params, "attention_norm"),
+            norm(params, "mlp_norm"),
+        )
+        self.query, self.key_value, self.mix, self.widen, self.narrow = (
+            linear(params, name) for name in ("query", "key_value", "mix", "widen", "narrow")
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        normed = self.attention_norm(x)
+        key, value = self.key_value(normed).chunk(2, -1)
+        query, key, value = (
+            y.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for y in (self.query(normed), key, value)
+        )
+        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        x = x + self.mix(mixed.transpose(1, 2).flatten(2))
+        hidden = F.gelu(self.widen(self.mlp_norm(x)), approximate="tanh")
+        return x + self.narrow(hidden)
+
+
+PROGRAMS = {
+    kind.__name__: kind
+    for kind in (OneLayer, EmbeddingMLP, InductionPair, ClauseTransformer, Transformer, GPT2)
+}

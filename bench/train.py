@@ -1,0 +1,94 @@
+"""Trains one of the programs on given batches and says how long a step took: JSON on a line.
+
+python bench/train.py DATA.npz --steps 50 --mode eager
+"""
+
+import argparse
+import json
+import sys
+import time
+
+BEGAN = time.perf_counter()
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from programs import PROGRAMS  # noqa: E402
+
+IMPORTED = time.perf_counter() - BEGAN
+
+
+def optimiser(model: torch.nn.Module, rule: dict[str, object]) -> torch.optim.Optimizer:
+    """The rule of the laboratory's stage, as torch has it."""
+    parts = rule["parts"]
+    for name, value in model.named_parameters():
+        value.requires_grad_(not parts or name.partition(".")[0] in parts)
+    moving = [value for value in model.parameters() if value.requires_grad]
+    if rule["is"] == "AdamW":
+        betas = rule["memory1"], rule["memory2"]
+        return torch.optim.AdamW(moving, rule["rate"], betas, weight_decay=rule["decay"])
+    momentum = rule.get("memory", 0.0)
+    return torch.optim.SGD(moving, rule["rate"], momentum=momentum, weight_decay=rule["decay"])
+
+
+def main() -> None:
+    """Reads, trains, writes."""
+    words = argparse.ArgumentParser(description=__doc__)
+    words.add_argument("data")
+    words.add_argument("--steps", type=int, default=20)
+    words.add_argument("--mode", choices=["eager", "compiled"], default="eager")
+    words.add_argument("--threads", type=int, default=0)
+    asked = words.parse_args()
+    if asked.threads:
+        torch.set_num_threads(asked.threads)
+    stored = np.load(asked.data, allow_pickle=False)
+    about = json.loads(str(stored["about"]))
+    params = {
+        k.removeprefix("params."): torch.tensor(stored[k])
+        for k in stored.files
+        if k.startswith("params.")
+    }
+    batches = [
+        {
+            k.removeprefix(f"batch{n}."): _tensor(stored[k])
+            for k in stored.files
+            if k.startswith(f"batch{n}.")
+        }
+        for n in range(about["batches"])
+    ]
+    model = PROGRAMS[about["model"]](params, about["settings"])
+    rule = optimiser(model, about["stage"])
+    forward = torch.compile(model) if asked.mode == "compiled" else model
+
+    def step(batch: dict[str, torch.Tensor]) -> float:
+        rule.zero_grad(set_to_none=True)
+        loss = model.loss(forward(batch), batch)
+        loss.backward()
+        rule.step()
+        return float(loss.detach())
+
+    losses, began = [], time.perf_counter()
+    losses += [step(batches[n % len(batches)]) for n in range(2)]  # the first compiles
+    warm = time.perf_counter() - began
+    began = time.perf_counter()
+    losses += [step(batches[n % len(batches)]) for n in range(2, asked.steps + 2)]
+    seconds = (time.perf_counter() - began) / asked.steps
+    began = time.perf_counter()
+    with torch.no_grad():
+        for batch in batches:
+            model.loss(model(batch), batch)
+    rows = sum(len(batch["inputs"]) for batch in batches)
+    row = (time.perf_counter() - began) / rows
+    with open("/proc/self/status") as file:
+        (peak,) = (line.split()[1] for line in file if line.startswith("VmHWM"))
+    memory = int(peak) * 1024
+    found = {"step": seconds, "row": row, "start": IMPORTED + warm - 2 * seconds, "memory": memory}
+    sys.stdout.write(json.dumps(found | {"losses": losses[:10]}) + "\n")
+
+
+def _tensor(values: np.ndarray) -> torch.Tensor:
+    made = torch.tensor(values)
+    return made.long() if not made.is_floating_point() else made
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""The same training by a straightforward PyTorch program, and how long each takes to a verdict.
+
+The programs are in the folder `bench` of the repository. They start from the same parameters and
+are given their batches, drawn beforehand, which costs them nothing; their time to a verdict is what
+their steps take, one run after the other on all cores, and one forward pass over whatever rows the
+probes of a look read.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from .. import lane
+from ..claim import Claim, Scale, find, find_one
+from ..core import Batch, Experiment, Moment, Stage
+from ..engine import recall
+from ..environment import missing
+from ..models.clauses import ClauseTransformer, sentences_of
+from ..perform import lanes
+from ..regimes.descent import drawn
+from ..spell import spell
+from ..store import Store
+from ..tasks.lego import Lego
+
+PROGRAMS = Path(__file__).parent.parent.parent / "bench"
+
+# The claim that each family of models is timed on.
+CLAIMS = {
+    "one-layer": "similarity_must_come_before_attributes",
+    "embedding-MLP": "identity_bridges_let_two_hops_compose",
+    "templates": "same_or_different_of_unseen_symbols",
+    "induction": "three_memories_make_an_induction_head",
+    "LEGO": "a_cyclic_group_reaches_farther_than_a_symmetric_one",
+    "GPT-2": "joint_training_yields_analogy_in_gpt2",
+}
+KINDS = (
+    "OneLayer",
+    "EmbeddingMLP",
+    "Transformer",
+    "InductionPair",
+    "ClauseTransformer",
+    "GPT2",
+)
+
+
+def absent() -> str:
+    """Why there is nothing to compare with; nothing if there is."""
+    if not (PROGRAMS / "train.py").exists():
+        return "the PyTorch programs are in the repository's folder bench"
+    return missing("bench")
+
+
+def verdicts(tell: Callable[[str], None]) -> dict[str, dict[str, float]]:
+    """Seconds to the verdict of each headline claim, and its memory."""
+    found = {}
+    for claim in find([]):
+        tell(f"{claim.name}, from nothing to a verdict")
+        with tempfile.TemporaryDirectory() as folder:
+            found[claim.name] = judged(claim, Path(folder))
+    return found
+
+
+def race(name: str, tell: Callable[[str], None], steps: int = 30) -> dict[str, Any]:
+    """Judges a claim from nothing, and times the PyTorch programs on what it trained."""
+    claim = find_one(name)
+    with tempfile.TemporaryDirectory() as folder:
+        tell(f"{name}, from nothing to a verdict")
+        ours = judged(claim, Path(folder))
+        tell(f"{name}, the same with its programs compiled")
+        again = judged(claim, Path(folder), store="again")
+        tell(f"{name}, in PyTorch")
+        modes = {mode: theirs(claim, Path(folder), mode, steps) for mode in ("eager", "compiled")}
+    quicker = min(row["seconds"] for row in modes.values())
+    leaner = min(row["memory"] for row in modes.values())
+    return {
+        "claim": name,
+        "ours": ours,
+        "again": again,
+        **modes,
+        "times_as_fast": quicker / ours["seconds"],
+        "times_as_fast_again": quicker / again["seconds"],
+        "memory_ratio": ours["memory"] / leaner,
+    }
+
+
+def judged(claim: Claim, folder: Path, store: str = "store") -> dict[str, float]:
+    """Seconds to a verdict with an empty store, and the largest process. The first time in a folder
+    nothing is compiled."""
+    words = ["judge", claim.name, "--store", str(folder / store)]
+    code = (
+        "import resource\n"
+        "from ontogeny.cli import app\n"
+        f"app({words!r})\n"
+        "own = next(line for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
+        "workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
+        "print(1024 * max(workers, int(own.split()[1])))\n"
+    )
+    script = folder / "judge.py"
+    script.write_text(f"if __name__ == '__main__':\n{_indented(code)}")
+    fresh = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
+    began = time.perf_counter()
+    done = _run([sys.executable, str(script)], fresh)
+    return {
+        "seconds": time.perf_counter() - began,
+        "memory": float(done.splitlines()[-1]),
+    }
+
+
+def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float]:
+    """What all runs of a claim would take a PyTorch program, and its memory."""
+    experiments = claim.named(Scale.LAPTOP)
+    seconds, memory, known = 0.0, 0.0, dict[Any, dict[str, float]]()
+    for name, experiment in experiments.items():
+        if type(experiment.model).__name__ not in KINDS:
+            continue
+        taken = taught(name, experiment, claim.seeds, Store(folder / "store"))
+        for place, stage in enumerate(experiment.regime):
+            kind = jax.tree.structure((experiment.model, stage)), experiment.task.length
+            if kind not in known:
+                file = folder / "data.npz"
+                export(experiment, stage, file)
+                known[kind] = trained(file, mode, steps)
+                seconds += known[kind]["start"]
+            looked = claim.seeds * experiment.looks_of(stage) * _asked(experiment)
+            seconds += taken[place] * known[kind]["step"] + looked * known[kind]["row"]
+            memory = max(memory, known[kind]["memory"])
+    return {"seconds": seconds, "memory": memory, "step": min(k["step"] for k in known.values())}
+
+
+def _asked(experiment: Experiment) -> int:
+    """Rows that the probes of a look read."""
+    state = jax.eval_shape(lane.begin, experiment, jnp.zeros((), jnp.int32))
+    rows = 0
+    for probe in experiment.probes.values():
+        if split := getattr(probe, "split", ""):
+            drawing = partial(experiment.task.sample, split=split, key=jr.key(0))
+            rows += len(jax.eval_shape(drawing, state.world).inputs)
+    return rows
+
+
+def taught(name: str, experiment: Experiment, seeds: int, store: Store) -> list[int]:
+    """Steps that the runs of an experiment took in each stage, early ends included."""
+    assert recall({name: experiment}, seeds, store) is not None
+    taken, began = [0] * len(experiment.regime), 0
+    for place, stage in enumerate(experiment.regime):
+        for each in lanes(name, experiment, range(seeds)):
+            record = store.load(each.name)
+            assert record is not None
+            ended = record.environment["ended"].get(str(place), began + stage.steps)
+            taken[place] += ended - began
+        began += stage.steps
+    return taken
+
+
+def export(experiment: Experiment, stage: Stage, path: Path, batches: int = 4) -> None:
+    """Initial parameters, some batches and the rule, as the programs read them."""
+    state = lane.begin(experiment, jnp.zeros((), jnp.int32))
+    arrays = {f"params.{name}": leaf for name, leaf in _named(state.params)}
+    for n, batch in enumerate(_batches(experiment, stage, state, batches)):
+        arrays |= {f"batch{n}.{field}": values for field, values in batch.items()}
+    spelled = {"parts": ["output"], "decay": 0.0, "batch": 0} | spell(stage)
+    kind = spelled["is"].rpartition(".")[2].replace("ReadoutDescent", "Descent")
+    about = {
+        "model": type(experiment.model).__name__,
+        "settings": spell(experiment.model),
+        "stage": spelled | {"is": kind},
+        "batches": batches,
+    }
+    about["settings"] |= {"width": getattr(experiment.model, "width", 0)}
+    np.savez(path, about=json.dumps(about), **{k: np.asarray(v) for k, v in arrays.items()})  # type: ignore[arg-type]
+
+
+def _batches(experiment: Experiment, stage: Any, state: lane.State, count: int) -> Any:
+    for n in range(count):
+        now = Moment(experiment.task, state.world, experiment.model, state.params, jr.key(n))
+        batch: Batch = now.batch(stage.split)
+        if getattr(stage, "batch", 0):
+            batch = drawn(batch, stage.batch, now.key)
+        fields = dict(batch._asdict())
+        if isinstance(experiment.task, Lego) and isinstance(experiment.model, ClauseTransformer):
+            fields |= dict(sentences_of(experiment.task, batch)._asdict())
+        yield fields
+
+
+def _named(params: Any) -> list[tuple[str, Any]]:
+    found = jax.tree.leaves_with_path(params)
+    return [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in found]
+
+
+def trained(data: Path, mode: str, steps: int) -> dict[str, Any]:
+    """What a program says of its training."""
+    words = [sys.executable, str(PROGRAMS / "train.py"), str(data), "--steps", str(steps)]
+    found: dict[str, Any] = json.loads(_run([*words, "--mode", mode], None).splitlines()[-1])
+    return found
+
+
+def _run(words: list[str], environment: dict[str, str] | None) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}\n{done.stderr}")
+    return done.stdout
+
+
+def _indented(code: str) -> str:
+    return "".join(f"    {line}\n" for line in code.splitlines())
