@@ -46,6 +46,7 @@ _HOMES = {
     "models.copying": ("CopyingAttention",),
     "models.kernel_machine": ("KernelMachine",),
     "models.one_layer": ("OneLayer", "ReluLayer"),
+    "models.span": ("SpanOneLayer",),
     "models.gpt2": ("GPT2", "ScaledGPT2"),
     "models.embedding_mlp": ("EmbeddingMLP", "EmbeddingReluMLP", "TokenSum"),
     "models.linear_attention": ("FactorisedAttention", "MergedAttention"),

@@ -102,6 +102,7 @@ from ontogeny import (
     Separation,
     SingularValues,
     SoftRank,
+    SpanOneLayer,
     Success,
     SymmetricOptimum,
     SymmetricPart,
@@ -151,6 +152,7 @@ TASKS = [
 ]
 MODELS = [
     OneLayer(width=20, scale=0.5),
+    SpanOneLayer(width=400.0, scale=0.5),
     ReluLayer(width=20, hidden=3, scale=0.5),
     GPT2(width=8, depth=2, heads=2, scale=0.5),
     ScaledGPT2(width=8, depth=2, heads=2, gamma=0.3),

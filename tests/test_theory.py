@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ontogeny import Analogy, Descent, OneLayer, ReadoutDescent, execute
+from ontogeny import Analogy, Descent, OneLayer, ReadoutDescent, SpanOneLayer, execute
 from ontogeny.claims.feature_resemblance.setting import stage_one
 from ontogeny.core import Moment
+from ontogeny.models.span import bartlett
 from ontogeny.theory.resemblance import (
     gradients,
     noise_from_similarity_first,
@@ -135,3 +136,38 @@ def test_the_prediction_with_noise_is_what_training_gives():
     for ratio, run in runs.items():
         ours = run.final("resemblance").values.mean()
         assert ours == pytest.approx(resemblance(float(ratio), noise), abs=0.01)
+
+
+def test_descent_in_the_span_of_the_rows_is_descent():
+    """V and the outputs of a wide model, written in the basis that they span, train alike."""
+    task, width, rule = Analogy(tuples=3, ratio=2.0), 64, Descent(steps=1, rate=0.5)
+    full, small = OneLayer(width=width, scale=0.3), SpanOneLayer(width=64.0, scale=0.3)
+    start = full.init(task, jr.key(0))
+    rows = np.concatenate([start.value, start.output])
+    _, triangular = np.linalg.qr(rows.T)
+    value, output = jnp.split(jnp.asarray(triangular.T, jnp.float32), 2)
+    params = {"full": start, "small": start._replace(value=value, output=output)}
+    assert value.shape == (task.vocab, 2 * task.vocab)
+    losses = {}
+    for name, model in (("full", full), ("small", small)):
+        now = Moment(task, task.world(jr.key(1)), model, params[name], jr.key(2))
+        memory, losses[name] = rule.init(now), []
+        for _ in range(5):
+            losses[name].append(float(now.loss(now.batch("train"))))
+            moved, memory = rule.step(now, memory)
+            now = now.with_params(moved)
+    np.testing.assert_allclose(losses["full"], losses["small"], rtol=1e-5)
+    assert losses["full"][-1] < losses["full"][0]
+
+
+def test_rows_are_drawn_in_their_span_as_if_in_all_dimensions():
+    """Inner products have the means and variances of Gaussian rows of d entries."""
+    width, draws = 50.0, 4000
+    keys = jr.split(jr.key(0), (draws, 2))
+    rows = jax.vmap(lambda pair: bartlett(pair[0], pair[1], 4, width))(keys)
+    grams = np.asarray(rows @ jnp.swapaxes(rows, 1, 2))
+    error = 5 / draws**0.5
+    np.testing.assert_allclose(grams.mean(0) / width, np.eye(4), atol=error)
+    variance = width * (1 + np.eye(4))
+    np.testing.assert_allclose(grams.var(0) / variance, 1, atol=3 * error)
+    assert np.isnan(bartlett(*keys[0], 4, 2.0)).any()  # no room for four rows

@@ -1,0 +1,41 @@
+"""One-layer transformers of any width, in the span of their own rows."""
+
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Float, Key
+
+from ..core import Task
+from ..fields import number
+from .one_layer import OneLayer, Params
+
+
+class SpanOneLayer(OneLayer):
+    """OneLayer of any width d ≥ 2 · vocab, exactly, in 2 · vocab coordinates.
+
+    What it computes, and what gradient descent makes of it, depends on inner products of the rows
+    of V and of the output weights alone. Gaussian rows in a basis that they span are triangular,
+    with χ of d, d - 1, … degrees of freedom on the diagonal (Bartlett): drawn so, the start has the
+    distribution of all d coordinates. The width is a number and can be swept. (A rule that treats
+    coordinates apart, such as Adam's, is another rule here.)
+    """
+
+    width: float = number(1e6, above=0)  # type: ignore[assignment]  # d
+
+    def init(self, task: Task, key: Key[Array, ""]) -> Params:
+        vocab, rows = task.vocab, 2 * task.vocab
+        attention, below, diagonal = jr.split(key, 3)
+        spanned = bartlett(below, diagonal, rows, self.width)
+        key_query = jr.normal(attention, (vocab, vocab))
+        parts = key_query, spanned[:vocab], spanned[vocab:]
+        return Params(*(self.scale * part for part in parts))
+
+
+def bartlett(
+    below: Key[Array, ""], diagonal: Key[Array, ""], rows: int, width: Float[Array, ""] | float
+) -> Float[Array, "row row"]:
+    """Gaussian rows of so many coordinates in a basis of their own; no numbers if there are fewer
+    coordinates than rows."""
+    degrees = width - jnp.arange(rows)
+    lengths = jnp.sqrt(2 * jr.gamma(diagonal, degrees / 2))
+    lengths = jnp.where(degrees > 0, lengths, jnp.nan)
+    return jnp.tril(jr.normal(below, (rows, rows)), -1) + jnp.diag(lengths)
