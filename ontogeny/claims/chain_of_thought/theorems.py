@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
+import jax.numpy as jnp
 import numpy as np
 
 from ...claim import Sizes, claim, lazily
@@ -16,6 +17,7 @@ from ...probes.lego import Combinations, Concentration, Diagonals, Features, Gap
 from ...regimes.descent import Descent
 from ...regimes.lego import ChainDescent
 from ...tasks.lego import Lego, split_of
+from ...theory import lego_descent
 from .setting import CYCLIC, PAPER, curve, solved
 
 SYMMETRIC = Sizes(laptop="S4", paper="S5")
@@ -181,6 +183,49 @@ def a_neuron_learns_one_action_on_one_value(taught: Run) -> Iterator[Evidence]:
     yield _sum(fitting, others).below(0.3, paper=0.0)
     yield _sum(own, rest).below(0.3, paper=0.0)
     yield own.agrees(fitting, within=0.1, paper=0.0)
+
+
+SHORT = algorithm_one("laptop", CYCLIC)
+
+
+@claim(PAPER, "Section 6.2.1 (ours)", departures=SIZED, taught=SHORT)
+def four_numbers_say_what_attention_learns(taught: Run) -> Iterator[Evidence]:
+    """Given what neurons make of their tokens and of others, descent in four numbers predicts both
+    diagonals of attention and what it loses, with nothing fitted."""
+    measured = [_feature(taught, kind, "").values for kind in range(4)]
+    predicted = []
+    for own, others, fitting, rest in zip(*measured, strict=True):
+        scores = _descended(SHORT, (own + fitting) / 2, (others + rest) / 2)
+        loss = float(jnp.mean(lego_descent.lost(scores, 2)))
+        predicted.append((float(scores.look), float(scores.keep), loss))
+    look, keep, lost = np.array(predicted).T
+    found = taught.final("diagonals")
+    for name, diagonal, theory in (("Q43", found[0, 0], look), ("Q44", found[1, 0], keep)):
+        what = f"{taught.name}: diagonal of {name}, as many times the predicted one"
+        yield replace(diagonal, what=what, values=diagonal.values / theory).near(1.0, within=0.15)
+    paid = taught.final("lost, 2 steps")
+    what = f"{taught.name}: attention lost at two steps, less what is predicted"
+    yield replace(paid, what=what, values=paid.values - lost).near(0.0, within=0.01)
+
+
+def _descended(experiment: Experiment, own: float, other: float) -> lego_descent.Scores:
+    """Attention after its stage, had all neurons learnt this of their own tokens and of others."""
+    task, (_, stage) = experiment.task, experiment.regime
+    assert isinstance(task, Lego) and isinstance(stage, ChainDescent)
+    table = task.group.table
+    size = float(task.vocab)
+    each = MODEL.neurons * task.values / table.size  # of the neurons of all values, for a pair
+    neurons = lego_descent.Neurons(
+        own=own * np.log(size),
+        other=other * np.log(size),
+        bias=size**-0.5 * np.log(size),
+        clip=MODEL.clip * np.log(size),
+        copies=each,
+        power=MODEL.power,
+        knee=MODEL.knee,
+    )
+    steps = lego_descent.descent(neurons, table, task.variables, stage.rate, stage.steps)
+    return lego_descent.Scores(*(path[-1] for path in steps))
 
 
 @claim(PAPER, "Equation 18", departures=SIZED, taught=PERMUTED)
