@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -258,10 +257,10 @@ class _Performance:
         if len(checkpoints) < len(self.lanes) or len(positions) > 1:
             return  # nothing that all lanes have in common: start from the top
         stage, look = self.position = checkpoints[0].position
-        state = jax.eval_shape(lift.begin, self.experiments, self.seeds)
+        state = lift.begin.eval_shape(self.experiments, self.seeds)
         if look or stage:  # at a stage's start, the memory of the one before: entering drops it
-            enter = partial(lift.enter, stage=stage if look else stage - 1)
-            state = jax.eval_shape(enter, self.experiments, self.seeds, state)
+            entered = stage if look else stage - 1
+            state = lift.enter.eval_shape(self.experiments, self.seeds, state, stage=entered)
         stacked = [
             jnp.stack([c.state[f"{n:05d}"] for c in checkpoints])
             for n in range(len(jax.tree.leaves(state)))

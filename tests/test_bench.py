@@ -1,5 +1,7 @@
 """The PyTorch programs compute what the laboratory computes, step by step."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -76,7 +78,7 @@ def test_a_program_loses_as_much_as_the_laboratory_at_every_step(name, tmp_path)
     (stage,) = experiment.regime
     rivals.export(experiment, stage, tmp_path / "data.npz", batches=2)
     theirs = rivals.trained(tmp_path / "data.npz", "eager", STEPS)["losses"]
-    state = lane.begin(experiment, jnp.zeros((), jnp.int32))
+    state = jax.jit(partial(lane.begin, experiment))(jnp.zeros((), jnp.int32))
     batches = [
         Batch(**{field: fields[field] for field in Batch._fields})
         for fields in rivals._batches(experiment, stage, state, 2)

@@ -72,9 +72,11 @@ def test_processes_give_what_this_process_gives():
     there = execute(experiments, seeds=2, workers=2, progress=watch)
     assert watch.workers == 2 and watch.done == 2 and watch.looks == 2 * 11
     here = execute(experiments, seeds=2)
+    alone = execute(experiments, seeds=2, workers=1)
     for name, run in here.items():
         for probe, values in run.answers.items():
             np.testing.assert_allclose(values, there[name].answers[probe], rtol=1e-5, atol=1e-5)
+            np.testing.assert_array_equal(alone[name].answers[probe], there[name].answers[probe])
 
 
 def test_what_a_worker_refuses_is_refused_here():

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -166,7 +166,7 @@ def taught(name: str, experiment: Experiment, seeds: int, store: Store) -> list[
 
 def export(experiment: Experiment, stage: Stage, path: Path, batches: int = 4) -> None:
     """Initial parameters, some batches and the rule, as the programs read them."""
-    state = lane.begin(experiment, jnp.zeros((), jnp.int32))
+    state = jax.jit(partial(lane.begin, experiment))(jnp.zeros((), jnp.int32))
     arrays = {f"params.{name}": leaf for name, leaf in _named(state.params)}
     for n, batch in enumerate(_batches(experiment, stage, state, batches)):
         arrays |= {f"batch{n}.{field}": values for field, values in batch.items()}
@@ -182,16 +182,21 @@ def export(experiment: Experiment, stage: Stage, path: Path, batches: int = 4) -
     np.savez(path, about=json.dumps(about), **{k: np.asarray(v) for k, v in arrays.items()})  # type: ignore[arg-type]
 
 
-def _batches(experiment: Experiment, stage: Any, state: lane.State, count: int) -> Any:
-    for n in range(count):
-        now = Moment(experiment.task, state.world, experiment.model, state.params, jr.key(n))
+def _batches(
+    experiment: Experiment, stage: Any, state: lane.State, count: int
+) -> Iterator[dict[str, Any]]:
+    @jax.jit
+    def drawn_by(key: Any) -> dict[str, Any]:
+        now = Moment(experiment.task, state.world, experiment.model, state.params, key)
         batch: Batch = now.batch(stage.split)
         if getattr(stage, "batch", 0):
-            batch = drawn(batch, stage.batch, now.key)
+            batch = drawn(batch, stage.batch, key)
         fields = dict(batch._asdict())
         if isinstance(experiment.task, Lego) and isinstance(experiment.model, ClauseTransformer):
             fields |= dict(sentences_of(experiment.task, batch)._asdict())
-        yield fields
+        return fields
+
+    return (drawn_by(jr.key(n)) for n in range(count))
 
 
 def _named(params: Any) -> list[tuple[str, Any]]:
