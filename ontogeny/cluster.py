@@ -128,7 +128,10 @@ class _Far(Crew):
 
     def _listen(self, seconds: float | None) -> Iterator[tuple[int, Any]]:
         """In turns: who is asked again comes last."""
-        answered, _ = self.ray.wait(list(self.letters), timeout=seconds)
+        try:
+            answered, _ = self.ray.wait(list(self.letters), timeout=seconds)
+        except ConnectionError as error:
+            raise WorkerError(f"the cluster is gone; what was done is kept ({error})") from None
         for letter in answered:
             place = self.letters.pop(letter)
             try:
