@@ -16,6 +16,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+import jax
+
 from .core import Experiment
 from .fields import Component, Invalid, did_you_mean
 
@@ -26,7 +28,7 @@ def spell(thing: Any) -> Any:
     """A component as JSON: what it is, and every field."""
     match thing:
         case Component():
-            fields = {f.name: spell(getattr(thing, f.name)) for f in dataclasses.fields(thing)}
+            fields = {name: spell(value) for name, value in _fields(thing).items()}
             return {"is": f"{type(thing).__module__}.{type(thing).__qualname__}", **fields}
         case dict():
             return {str(name): spell(value) for name, value in thing.items()}
@@ -35,6 +37,16 @@ def spell(thing: Any) -> Any:
         case None | bool() | int() | float() | str():
             return thing
     raise Invalid(f"cannot spell out a {type(thing).__name__}")
+
+
+def _fields(thing: Component, given: bool = False) -> dict[str, Any]:
+    """Every field of a component; or those that one gives it."""
+    return {name: object.__getattribute__(thing, name) for name in _names(type(thing), given)}
+
+
+@cache
+def _names(kind: type[Component], given: bool) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init or not given)
 
 
 def record(experiment: Experiment) -> Spelled:
@@ -53,12 +65,17 @@ def digest(spelled: Spelled) -> str:
 
 def sources(experiment: Experiment) -> dict[str, str]:
     """A hash of each module that the experiment's components are made of, imports included."""
-    return dict(_sources(frozenset(type(part) for part in _components(experiment))))
+    structure = jax.tree.structure(experiment)
+    if structure not in _KNOWN:
+        _KNOWN[structure] = _sources(experiment)
+    return _KNOWN[structure]
 
 
-@cache
-def _sources(kinds: frozenset[type[Component]]) -> dict[str, str]:
-    waiting = [cls.__module__ for kind in kinds for cls in kind.__mro__]
+_KNOWN: dict[Any, dict[str, str]] = {}  # floats are of no concern here
+
+
+def _sources(experiment: Experiment) -> dict[str, str]:
+    waiting = [cls.__module__ for part in _components(experiment) for cls in type(part).__mro__]
     waiting.append("ontogeny.lane")
     homes = {name.partition(".")[0] for name in waiting} - _FOREIGN
     found: dict[str, str] = {}
@@ -77,7 +94,7 @@ _FOREIGN = {"builtins", "abc", "equinox", "jax", "jaxlib", "numpy", "optax", "ty
 def _components(thing: Any) -> Iterator[Component]:
     if isinstance(thing, Component):
         yield thing
-        children = [getattr(thing, field.name) for field in dataclasses.fields(thing)]
+        children = list(_fields(thing).values())
     elif isinstance(thing, dict):
         children = list(thing.values())
     else:
@@ -144,7 +161,7 @@ def value_at(thing: Any, path: str) -> Any:
 def _children(thing: Any) -> dict[str, Any] | None:
     match thing:
         case Component():
-            return {f.name: getattr(thing, f.name) for f in dataclasses.fields(thing) if f.init}
+            return _fields(thing, given=True)
         case dict():
             return thing
         case (Component(), *_):

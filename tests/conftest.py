@@ -4,8 +4,8 @@ import gc
 import os
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # what is tested runs once, here or elsewhere
 
-import jax
 from jaxtyping import install_import_hook
 
 with install_import_hook("ontogeny", "checker.checked"):
@@ -24,7 +24,6 @@ from ontogeny import Store
 __all__ = ["PROBES", "tiny"]
 
 gc.set_threshold(200_000, 50, 100)  # traced programs are many objects that live long
-jax.config.update("jax_disable_most_optimizations", True)  # what is tested here runs once
 
 
 @pytest.fixture

@@ -58,6 +58,17 @@ def test_the_way_from_a_sentence_to_a_verdict_works():
         CLAIMS.pop("bridges_make_two_hops_compose", None)
 
 
+def test_the_guide_to_reductions_runs(capsys):
+    lego, wide = blocks("docs/reductions.md")
+    names = {}
+    exec(lego, names)
+    assert names["last"].look > 1 and abs(names["last"].look_elsewhere) < 1e-3
+    exec(wide, names)
+    limit = -1 / (names["task"].vocab - 1)
+    assert names["run"].final("resemblance").values.mean() / limit > 0.9
+    capsys.readouterr()
+
+
 def test_the_guide_to_two_hops_runs(capsys):
     theory, training, emergence = blocks("docs/two_hops.md")
     names = {}
