@@ -25,7 +25,6 @@ import numpy as np
 from .. import lane
 from ..claim import Claim, Scale, find, find_one
 from ..core import Batch, Experiment, Moment, Stage
-from ..engine import recall
 from ..environment import missing
 from ..models.clauses import ClauseTransformer, sentences_of
 from ..perform import lanes
@@ -152,7 +151,6 @@ def _asked(experiment: Experiment) -> int:
 
 def taught(name: str, experiment: Experiment, seeds: int, store: Store) -> list[int]:
     """Steps that the runs of an experiment took in each stage, early ends included."""
-    assert recall({name: experiment}, seeds, store) is not None
     taken, began = [0] * len(experiment.regime), 0
     for place, stage in enumerate(experiment.regime):
         for each in lanes(name, experiment, range(seeds)):
@@ -178,7 +176,6 @@ def export(experiment: Experiment, stage: Stage, path: Path, batches: int = 4) -
         "stage": spelled | {"is": kind},
         "batches": batches,
     }
-    about["settings"] |= {"width": getattr(experiment.model, "width", 0)}
     np.savez(path, about=json.dumps(about), **{k: np.asarray(v) for k, v in arrays.items()})  # type: ignore[arg-type]
 
 
