@@ -19,11 +19,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .crew import Crew, Done, Pool, Progress, WorkerError, follow
 from .environment import commit, missing
 from .fields import Invalid
 from .perform import CHECKPOINT_SECONDS, Interrupted, Unit, perform
 from .store import Checkpoint, Record, Store, log
-from .workers import Crew, Done, Pool, Progress, WorkerError, follow, grown, settle
+from .workers import grown, settle
 
 _AHEAD = 64  # messages that a worker may have ready: it waits while nobody fetches them
 _FAREWELL = 20.0  # seconds in which those at work may save
@@ -119,6 +120,9 @@ class _Far(Crew):
         packed = self.ray.cloudpickle.dumps((unit, kept, CHECKPOINT_SECONDS))
         self.people[place].take.remote(packed)
 
+    def ask_to_share(self, place: int) -> None:
+        self.people[place].share.remote()
+
     def retire(self, place: int) -> None:
         self.letters = {letter: at for letter, at in self.letters.items() if at != place}
         self.ray.kill(self.people[place])
@@ -153,7 +157,7 @@ class _Far(Crew):
             for place in leaving:
                 self.people[place].leave.remote()
             while leaving and (left := until - time.monotonic()) > 0:
-                leaving -= {place for place, (word, *_) in self._listen(left) if word != "look"}
+                leaving -= {place for place, (word, *_) in self._listen(left) if word != "news"}
         for person in self.people.values():
             with suppress(Exception):
                 self.ray.kill(person)
@@ -174,7 +178,7 @@ class _Worker:
     def __init__(self) -> None:
         settle()
         self.letters: queue.Queue[Any] = queue.Queue(_AHEAD)
-        self.leaving = threading.Event()
+        self.leaving, self.sharing = threading.Event(), threading.Event()
         self.letters.put(("ready",))
 
     def news(self) -> list[Any]:
@@ -192,9 +196,10 @@ class _Worker:
         tell = self.letters.put
         try:
             unit, checkpoints, seconds = cloudpickle.loads(packed)
+            self.sharing.clear()  # it was about the unit before
             keeper = None if checkpoints is None else _Post(self.letters, checkpoints)
-            looks = perform(unit, keeper, self.leaving.is_set, seconds)
-            records = follow(looks, lambda look: tell(("look", look)))
+            looks = perform(unit, keeper, self._asked, seconds)
+            records = follow(looks, lambda news: tell(("news", news)))
             tell(("done", records, grown()))
         except Interrupted:
             tell(("left",))
@@ -206,6 +211,17 @@ class _Worker:
     def leave(self) -> None:
         """Has it save and stop at the next look."""
         self.leaving.set()
+
+    def share(self) -> None:
+        """Has it give half of its rows away at the next look."""
+        self.sharing.set()
+
+    def _asked(self) -> str:
+        if self.leaving.is_set():
+            return "stop"
+        wanted = self.sharing.is_set()
+        self.sharing.clear()
+        return "share" if wanted else ""
 
 
 class _Post:

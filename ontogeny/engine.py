@@ -11,12 +11,14 @@ import numpy as np
 
 from .core import Experiment
 from .cost import Cost, cost
+from .crew import WORTH_SENDING, Pool, Progress
 from .evidence import Run
 from .fields import Invalid
 from .lift import abreast
-from .perform import Lane, Unit, lanes
+from .perform import Unit
+from .row import Lane, lanes
 from .store import Record, Store
-from .workers import Here, Pool, Processes, Progress
+from .workers import Here, Processes
 
 
 def execute(
@@ -50,6 +52,7 @@ def execute(
 def _run(
     missing: Sequence[Lane], pool: Pool, store: Store | None, progress: Progress
 ) -> Iterator[tuple[Lane, Record]]:
+    pool.prepare(len(missing))
     with closing(pool.run(plan(missing, pool, store), store, progress)) as finished:
         for unit, records in finished:
             yield from zip(unit.lanes, records, strict=True)
@@ -118,10 +121,6 @@ def _lengthened(values: np.ndarray, looks: int) -> np.ndarray:
     return np.concatenate([values, missing])
 
 
-# Cutting a group finer shares the work better, but each piece compiles its program anew: some
-# seconds, in which a core does about this many operations.
-_WORTH_COMPILING = 3e11
-
 # The most lanes in a unit: they are saved together, and leave memory together.
 _LANES = 256
 
@@ -138,17 +137,18 @@ def plan(missing: Sequence[Lane], pool: Pool, store: Store | None = None) -> lis
     units: list[tuple[float, Unit]] = []
     for key, row in groups.items():
         each = _left(costs[key], key[1])
-        fair = math.ceil(2 * pool.workers * each * len(row) / whole) if whole else 1
-        fair = min(fair, max(1, int(each * len(row) / _WORTH_COMPILING)))
-        tight = math.ceil(len(row) * costs[key].memory / pool.memory)
-        few = math.ceil(len(row) / _LANES)
-        pieces = np.array_split(np.arange(len(row)), min(max(fair, tight, few), len(row)))
-        for turn, piece in enumerate(pieces, start=1):
-            members = tuple(row[place] for place in piece)
+        fair = math.ceil(pool.workers * each * len(row) / whole) if whole else 1
+        fair = min(fair, max(1, int(each * len(row) / WORTH_SENDING)), len(row))
+        room = max(1, int(pool.memory / costs[key].memory))
+        widest = min(math.ceil(len(row) / fair), room, _LANES)
+        side = abreast(widest, max(costs[key].steps, default=0.0))
+        rows = [tuple(row[n : n + side]) for n in range(0, len(row), side)]
+        pieces = min(max(fair, math.ceil(len(row) / _LANES)), len(rows))
+        for turn, piece in enumerate(np.array_split(np.arange(len(rows)), pieces)):
+            members = tuple(lane for place in piece for lane in rows[place])
             # later pieces of a group wait a little, and find its program compiled
             work = each * len(members)
-            side = abreast(len(members), max(costs[key].steps, default=0.0))
-            units.append((work / turn, Unit(members, key[1], work, side)))
+            units.append((work / (turn + 1), Unit(members, key[1], work, side, turn)))
     return [unit for _, unit in sorted(units, key=lambda pair: -pair[0])]
 
 

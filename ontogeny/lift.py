@@ -1,4 +1,8 @@
-"""Lanes of one structure, lifted to run together and compiled."""
+"""Lanes of one structure, lifted to run side by side in a row, and compiled.
+
+A program knows how many lanes stand in a row and not how many rows there are: whoever runs some
+rows of an experiment runs the program that all others run.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +29,7 @@ def enter(experiments: Experiment, seeds: jax.Array, state: one.State, stage: in
     return jax.vmap(partial(one.enter, stage=stage))(experiments, seeds, state)
 
 
-@partial(jax.jit, static_argnames=("stage", "steps", "abreast"), donate_argnames="state")
+@partial(jax.jit, static_argnames=("stage", "steps"), donate_argnames="state")
 def advance(
     experiments: Experiment,
     seeds: jax.Array,
@@ -34,51 +38,34 @@ def advance(
     active: jax.Array,
     stage: int,
     steps: int,
-    abreast: int,
 ) -> one.State:
-    """Takes `steps` steps of a stage. A row whose lanes have all ended is not run."""
+    """Takes `steps` steps of a stage."""
 
     def moved(
         experiment: Experiment, seed: jax.Array, state: one.State, active: jax.Array
     ) -> one.State:
         return one.advance(experiment, seed, state, start, active, stage, steps)
 
-    def row(experiments: Experiment, seeds: jax.Array, state: one.State, active: jax.Array) -> Any:
-        moving = lambda: _together(moved, abreast)(experiments, seeds, state, active)  # noqa: E731
-        return jax.lax.cond(active.any(), moving, lambda: state)
-
-    after: one.State = _by_row(row, abreast, experiments, seeds, state, active)
+    after: one.State = _together(moved, experiments, seeds, state, active)
     return after
 
 
-@partial(jax.jit, static_argnames="abreast")
+@jax.jit
 def look(
-    experiments: Experiment, seeds: jax.Array, state: one.State, step: jax.Array, abreast: int
+    experiments: Experiment, seeds: jax.Array, state: one.State, step: jax.Array
 ) -> one.Answers:
     """Asks every probe."""
-    row = _together(partial(one.look, step=step), abreast)
-    answers: one.Answers = _by_row(row, abreast, experiments, seeds, state)
+    answers: one.Answers = _together(partial(one.look, step=step), experiments, seeds, state)
     return answers
 
 
-def _by_row(row: Callable[..., Any], abreast: int, *lanes: Any) -> Any:
-    """Rows of lanes one after the other: large lanes keep their cache."""
-    rows = jax.tree.map(lambda x: x.reshape(len(x) // abreast, abreast, *x.shape[1:]), lanes)
-    done = jax.lax.map(lambda each: row(*each), rows)
-    return jax.tree.map(lambda leaf: leaf.reshape(len(leaf) * abreast, *leaf.shape[2:]), done)
-
-
-def _together(work: Callable[..., Any], abreast: int) -> Callable[..., Any]:
-    """A row of lanes side by side. A lane alone is not batched: a chain that is written answer by
-    answer is five times as fast so."""
-    if abreast > 1:
-        return jax.vmap(work)
-
-    def alone(*row: Any) -> Any:
-        done = work(*jax.tree.map(lambda leaf: leaf[0], row))
-        return jax.tree.map(lambda leaf: leaf[None], done)
-
-    return alone
+def _together(work: Callable[..., Any], *row: Any) -> Any:
+    """Lanes side by side. One alone is not batched: a chain that is written answer by answer is
+    five times as fast so."""
+    if len(jax.tree.leaves(row)[0]) > 1:
+        return jax.vmap(work)(*row)
+    done = work(*jax.tree.map(lambda leaf: leaf[0], row))
+    return jax.tree.map(lambda leaf: leaf[None], done)
 
 
 # Below this many operations a step, lanes gain from running side by side; above, they lose cache.
@@ -86,6 +73,6 @@ _FLOPS_ABREAST = 2e7
 
 
 def abreast(lanes: int, flops_per_step: float) -> int:
-    """How many lanes run side by side: a divisor of their number, so that one program does all."""
+    """How many lanes run side by side: as even rows as can be, the last one filled up."""
     most = max(1, int(_FLOPS_ABREAST / max(flops_per_step, 1.0)))
-    return max(n for n in range(1, lanes + 1) if lanes % n == 0 and n <= most)
+    return -(-lanes // -(-lanes // most))

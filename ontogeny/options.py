@@ -11,8 +11,8 @@ from cyclopts import App, Parameter
 
 if TYPE_CHECKING:
     from .claim import Scale
+    from .crew import Pool
     from .store import Store
-    from .workers import Pool
 
 app = App(
     name="ontogeny",

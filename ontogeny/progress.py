@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from .crew import Progress
 from .perform import Look, Unit
 from .store import Store
-from .workers import Progress
 
 PLAIN_SECONDS = 5.0
 NOTE_SECONDS = 0.5
@@ -51,6 +51,12 @@ class Counted(Progress):
         self.done[id(unit)] = unit.cost * look.step / max(look.steps, 1)
         self.running[id(unit)] = unit, look
         self._note()
+
+    def shared(self, unit: Unit, parts: Sequence[Unit]) -> None:
+        """A unit goes on as several, each as far as it was."""
+        done = self.done.pop(id(unit), 0.0) / (unit.cost or 1.0)
+        self.done |= {id(part): part.cost * done for part in parts}
+        self.running.pop(id(unit), None)
 
     def finished(self, unit: Unit) -> None:
         """A unit is done."""
@@ -154,8 +160,15 @@ class Live(Counted):
         )
         self._whole()
 
+    def shared(self, unit: Unit, parts: Sequence[Unit]) -> None:
+        super().shared(unit, parts)
+        self._remove(unit)
+
     def finished(self, unit: Unit) -> None:
         super().finished(unit)
+        self._remove(unit)
+
+    def _remove(self, unit: Unit) -> None:
         if id(unit) in self.rows:
             self.bars.remove_task(self.rows.pop(id(unit)))
         self._whole()
@@ -165,7 +178,7 @@ class Live(Counted):
         self.bars.update(self.whole, completed=self.fraction, news=news)
 
 
-_COMPILING = 20.0  # seconds that a unit takes before it steps, if its program is new
+_COMPILING = 12.0  # seconds that the first unit of a structure takes before it steps
 _USED = 0.4  # of the rate of large products, in training
 
 
@@ -179,7 +192,8 @@ def expected(units: Sequence[Unit], workers: int) -> float:
         times.append(time.perf_counter() - began)
     rate = _USED * 2 * len(matrix) ** 3 / min(times)  # of all cores together
     share = min(1.0, workers / (os.cpu_count() or 1))
-    return sum(u.cost for u in units) / (rate * share) + _COMPILING * len(units) / workers
+    new = sum(unit.turn == 0 for unit in units)
+    return sum(u.cost for u in units) / (rate * share) + _COMPILING * max(1.0, new / workers)
 
 
 def progress(store: Store | None = None) -> Counted:

@@ -8,9 +8,7 @@ import os
 import signal
 import sys
 import traceback
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -19,39 +17,10 @@ from typing import Any
 
 import jax
 
+from .crew import Crew, Done, Pool, Progress, WorkerError, follow
 from .fields import Invalid
-from .perform import Interrupted, Look, Unit, perform
-from .store import Record, Store
-
-Done = Generator[tuple[Unit, list[Record]], None, None]
-
-
-class Progress:
-    """Who wants to know how the work goes; this one does not."""
-
-    def planned(self, units: Sequence[Unit], workers: int) -> None:
-        """All that is to be done."""
-
-    def looked(self, unit: Unit, look: Look) -> None:
-        """A unit came to a look."""
-
-    def finished(self, unit: Unit) -> None:
-        """A unit is done."""
-
-
-class Pool(ABC):
-    """Somewhere to run units."""
-
-    workers: int  # units at once
-    memory: float  # bytes that each may use
-
-    @abstractmethod
-    def run(self, units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
-        """Runs units, in any order, and hands each out as it ends."""
-
-
-class WorkerError(RuntimeError):
-    """A worker failed, or died again and again on the same unit."""
+from .perform import Interrupted, Unit, perform
+from .store import Store
 
 
 class Here(Pool):
@@ -69,141 +38,21 @@ class Here(Pool):
             yield unit, records
 
 
-def follow(
-    looks: Generator[Look, None, list[Record]], tell: Callable[[Look], None]
-) -> list[Record]:
-    """Sees a unit through to its end, passing on its news."""
-    while True:
-        try:
-            look = next(looks)
-        except StopIteration as end:
-            records: list[Record] = end.value
-            return records
-        tell(look)
-
-
 class Processes(Pool):
     """Units in processes of their own, each on a core of its own."""
 
     def __init__(self, workers: int) -> None:
         self.workers, self.memory = workers, _memory() / workers
+        self.early: dict[int, _Person] = {}
+
+    def prepare(self, lanes: int) -> None:
+        """Starts processes: to import what they need takes them a second."""
+        self.early = {place: _Person(place) for place in range(min(self.workers, lanes))}
 
     def run(self, units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
         """Runs units as processes become free."""
-        return _Local(units, store).work(self.workers, progress)
-
-
-class Crew(ABC):
-    """Workers by their place, the units that wait, and who is at what.
-
-    A worker says ("ready",), then is given units: of each it says ("look", …) now and then and
-    ("done", records, grown) or ("failed", error) in the end; grown, it is replaced by a new one.
-    One that is no more has ("died", why) said of it.
-    """
-
-    unready = "workers die before they begin"
-
-    def __init__(self, units: Sequence[Unit], store: Store | None) -> None:
-        self.store = store
-        self.units = units
-        self.waiting = list(reversed(units))
-        self.busy: dict[int, Unit] = {}
-        self.idle: set[int] = set()
-        self.stillborn: Counter[int] = Counter()  # by place: how many died before they began
-        self.losses: dict[int, tuple[int, int]] = {}  # by unit: deaths at a step, and the step
-        self.reached: Counter[int] = Counter()  # by unit: the farthest step seen
-
-    @abstractmethod
-    def hire(self, place: int) -> None:
-        """Puts a new worker in a place."""
-
-    @abstractmethod
-    def send(self, place: int, unit: Unit) -> None:
-        """Gives a worker a unit."""
-
-    @abstractmethod
-    def retire(self, place: int) -> None:
-        """Ends a worker that has nothing to do."""
-
-    @abstractmethod
-    def news(self) -> Iterator[tuple[int, Any]]:
-        """Waits until someone has something to say."""
-
-    @abstractmethod
-    def dismiss(self) -> None:
-        """Asks those at work to save and stop, and ends those that do not."""
-
-    def work(self, workers: int, progress: Progress) -> Done:
-        """Has all units run; what a dead worker was at goes to another."""
-        progress.planned(self.units, workers)
-        try:
-            for place in range(min(workers, len(self.units))):
-                self.hire(place)
-            while self.waiting or self.busy:
-                for place, message in self.news():
-                    match message:
-                        case ("ready",):
-                            self.stillborn[place] = 0
-                            self._give(place)
-                        case ("look", look):
-                            unit = self.busy[place]
-                            self.reached[id(unit)] = max(self.reached[id(unit)], look.step)
-                            progress.looked(unit, look)
-                        case ("done", records, grown):
-                            unit = self.busy.pop(place)
-                            if grown:
-                                self._replace(place)
-                            else:
-                                self._give(place)
-                            progress.finished(unit)
-                            yield unit, records
-                        case ("failed", error):
-                            del self.busy[place]
-                            raise error
-                        case ("died", why):
-                            self._mourn(place, why)
-        finally:
-            self.dismiss()
-
-    def _give(self, place: int) -> None:
-        if self.waiting:
-            self.busy[place] = self.waiting.pop()
-            self.send(place, self.busy[place])
-        else:
-            self.idle.add(place)  # others may die, and leave work
-
-    def _replace(self, place: int) -> None:
-        self.retire(place)
-        if self.waiting:
-            self.hire(place)
-
-    def _mourn(self, place: int, why: str) -> None:
-        """Puts a dead worker's unit first in line, to go on from its checkpoint, and hires anew."""
-        if place in self.idle:
-            self.idle.remove(place)
-            return
-        unit = self.busy.pop(place, None)
-        if unit is None:
-            self.stillborn[place] += 1
-            if self.stillborn[place] > 1:
-                raise WorkerError(f"{self.unready}{why and f': {why}'}")
-        else:
-            self._lose(unit, why)
-        self.hire(place)
-        if self.waiting and self.idle:
-            self._give(self.idle.pop())
-
-    def _lose(self, unit: Unit, why: str) -> None:
-        deaths, step = self.losses.get(id(unit), (0, -1))
-        reached = self.reached[id(unit)]
-        deaths = deaths + 1 if reached <= step else 1
-        self.losses[id(unit)] = deaths, reached
-        if deaths > 2:
-            raise WorkerError(
-                f"workers died three times on {unit.label} and got no farther than step {reached} "
-                f"(out of memory?){why and f': {why}'}"
-            )
-        self.waiting.append(unit)
+        early, self.early = self.early, {}
+        return _Local(units, store, early).work(self.workers, progress)
 
 
 class _Local(Crew):
@@ -215,25 +64,29 @@ class _Local(Crew):
         "process"
     )
 
-    def __init__(self, units: Sequence[Unit], store: Store | None) -> None:
+    def __init__(
+        self, units: Sequence[Unit], store: Store | None, early: dict[int, "_Person"]
+    ) -> None:
         super().__init__(units, store)
-        self.context = multiprocessing.get_context("spawn")
-        self.lines: dict[int, Connection] = {}
-        self.people: dict[int, SpawnProcess] = {}
+        self.early = early
+        self.people: dict[int, _Person] = {}
 
     def hire(self, place: int) -> None:
-        ours, theirs = self.context.Pipe()
-        person = self.context.Process(target=_work, args=(place, theirs, self.store), daemon=True)
-        person.start()
-        theirs.close()
-        self.lines[place], self.people[place] = ours, person
+        person = self.early.pop(place, None) or _Person(place)
+        self.people[place] = person
+        with suppress(OSError):
+            person.line.send((self.store,))
 
     def send(self, place: int, unit: Unit) -> None:
         with suppress(OSError):  # if it died, news() will tell
-            self.lines[place].send(unit)
+            self.people[place].line.send(unit)
+
+    def ask_to_share(self, place: int) -> None:
+        with suppress(OSError):
+            self.people[place].line.send("share")
 
     def news(self) -> Iterator[tuple[int, Any]]:
-        places = {line: place for place, line in self.lines.items()}
+        places = {person.line: place for place, person in self.people.items()}
         for line in wait(list(places)):
             assert isinstance(line, Connection)
             try:
@@ -244,44 +97,80 @@ class _Local(Crew):
             yield places[line], message
 
     def retire(self, place: int) -> None:
-        self.lines.pop(place).close()
-        self.people.pop(place).join()
+        person = self.people.pop(place)
+        person.line.close()
+        person.process.join()
 
     def dismiss(self) -> None:
-        for line in self.lines.values():
+        people = [*self.people.values(), *self.early.values()]
+        for person in people:
             with suppress(OSError):
-                line.send(None)
-        for person in self.people.values():
-            person.join(timeout=10)
-            if person.is_alive():
-                person.terminate()
-                person.join()
-        for line in self.lines.values():
-            line.close()
+                person.line.send(None)
+        for person in people:
+            person.leave()
 
 
-def _work(core: int, line: Connection, store: Store | None) -> None:
+class _Person:
+    """A worker process and the line to it."""
+
+    line: Connection
+    process: SpawnProcess
+
+    def __init__(self, place: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.line, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(place, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def leave(self) -> None:
+        """Waits for it to end, and ends it if it does not."""
+        self.process.join(timeout=10)
+        if self.process.is_alive():
+            self.process.terminate()
+            self.process.join()
+        self.line.close()
+
+
+def _work(core: int, line: Connection) -> None:
     """What a worker does: takes units until there are none, with news at every look."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked decides when to stop
     settle()
     pin(core)
+
+    def asked() -> str:
+        try:
+            return (line.recv() or "stop") if line.poll() else ""
+        except EOFError:  # whoever gave the work is gone: keep it
+            return "stop"
+
     try:
+        if (first := line.recv()) is None:
+            return
+        (store,) = first
         line.send(("ready",))
         while (unit := line.recv()) is not None:
-            looks = perform(unit, store, stop=line.poll)
-            try:
-                records = follow(looks, lambda look: line.send(("look", look)))
-                line.send(("done", records, grown()))
-            except Interrupted:
-                return
-            except (BrokenPipeError, EOFError):
-                raise
-            except Invalid as error:
-                line.send(("failed", error))
-            except Exception:
-                line.send(("failed", WorkerError(traceback.format_exc())))
+            if unit != "share":  # of what has been done meanwhile
+                _see_through(unit, store, asked, line)
+    except Interrupted:
+        return
     except (BrokenPipeError, EOFError):  # whoever gave the work is gone
         sys.exit(0)
+
+
+def _see_through(
+    unit: Unit, store: Store | None, asked: Callable[[], str], line: Connection
+) -> None:
+    try:
+        looks = perform(unit, store, asked)
+        records = follow(looks, lambda news: line.send(("news", news)))
+        line.send(("done", records, grown()))
+    except (Interrupted, BrokenPipeError, EOFError):
+        raise
+    except Invalid as error:
+        line.send(("failed", error))
+    except Exception:
+        line.send(("failed", WorkerError(traceback.format_exc())))
 
 
 # Every program that is compiled leaves some 20 MB behind, whatever is cleared: a worker that has

@@ -18,7 +18,7 @@ from conftest import PROBES, tiny
 from ontogeny import Cluster, Invalid, Store, execute
 from ontogeny.claim import find_one
 from ontogeny.claim import judge as claims
-from ontogeny.workers import Progress, WorkerError
+from ontogeny.crew import Progress, WorkerError
 
 RAY = [sys.executable, "-m", "ray.scripts.scripts"]
 QUIET = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}

@@ -15,7 +15,8 @@ from conftest import tiny
 from ontogeny import Store
 from ontogeny.engine import so_far
 from ontogeny.explore import Server
-from ontogeny.perform import Interrupted, Unit, lanes, perform
+from ontogeny.perform import Interrupted, Unit, perform
+from ontogeny.row import lanes
 
 CHEAP = "gradients_have_the_stated_form"
 ASKED = {"claim": CHEAP, "scale": "laptop"}
@@ -149,7 +150,7 @@ def test_curves_grow_from_checkpoints(tmp_path):
     assert so_far("a", experiment, 2, store) is None
     (other, lane), looked = lanes("a", experiment, range(2)), []
     unit = Unit((lane,), (0, 0), 1.0)
-    looks = perform(unit, store, lambda: len(looked) > 2, checkpoint_seconds=0.0)
+    looks = perform(unit, store, lambda: "stop" if len(looked) > 2 else "", checkpoint_seconds=0.0)
     with pytest.raises(Interrupted):
         looked.extend(iter_noting(looks, looked))
     grown = so_far("a", experiment, 2, store)

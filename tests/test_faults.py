@@ -16,8 +16,8 @@ import pytest
 from small import tiny
 
 from ontogeny import Store, execute
+from ontogeny.crew import Progress
 from ontogeny.store import Record
-from ontogeny.workers import Progress
 
 # More of them, for an evening: ONTOGENY_KILLS=10 pytest tests/test_faults.py
 TIMES = int(os.environ.get("ONTOGENY_KILLS", "1"))

@@ -7,9 +7,11 @@ from conftest import tiny
 
 from ontogeny import Decoder, Descent, Loss, Store, Until, execute
 from ontogeny import lane as one
+from ontogeny.crew import follow
 from ontogeny.engine import plan, recall
-from ontogeny.perform import Interrupted, lanes, perform
-from ontogeny.workers import Here, Processes, follow
+from ontogeny.perform import Interrupted, Shared, Unit, perform
+from ontogeny.row import lanes
+from ontogeny.workers import Here, Processes
 
 
 def same(one_run, other, tolerance=1e-5):
@@ -55,7 +57,7 @@ def test_resumed_at_any_look_is_uninterrupted(store, after):
     looks = 0
 
     def stop():
-        return looks >= after
+        return "stop" if looks >= after else ""
 
     def count(_):
         nonlocal looks
@@ -105,19 +107,73 @@ def test_what_the_store_has_is_not_run_again(store, monkeypatch):
 
 def test_units_share_the_work_and_fit_the_memory(monkeypatch):
     eight = lanes("x", tiny(), range(8))
-    assert len(plan(eight, Processes(2))) == 1  # too little to compile twice for
-    monkeypatch.setattr("ontogeny.engine._WORTH_COMPILING", 1.0)
-    assert len(plan(eight, Processes(2))) == 4
-    price = jax.tree.map(float, plan(eight, Processes(2))[0].cost)
-    assert price > 0
+    assert len(plan(eight, Processes(2))) == 1  # too little to send
+    monkeypatch.setattr("ontogeny.engine.WORTH_SENDING", 1.0)
+    fours = plan(eight, Processes(2))
+    assert [(len(unit.lanes), unit.abreast) for unit in fours] == [(4, 4)] * 2
+    assert all(unit.cost > 0 for unit in fours) and {unit.turn for unit in fours} == {0, 1}
     monkeypatch.setattr("ontogeny.workers._memory", lambda: 1.0)
-    assert len(plan(eight, Processes(2))) == 8
+    assert {unit.abreast for unit in plan(eight, Processes(2))} == {1}
+
+
+def test_units_of_one_structure_share_one_program_however_many_lanes_they_have(monkeypatch):
+    monkeypatch.setattr("ontogeny.engine.WORTH_SENDING", 1.0)
+    seven = plan(lanes("x", tiny(), range(7)), Processes(2))
+    assert [len(unit.lanes) for unit in seven] == [4, 3]
+    assert {unit.abreast for unit in seven} == {4}  # the second is filled up
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_rows_that_are_filled_up_answer_like_any(width):
+    whole = execute({"x": tiny()}, seeds=4)["x"]
+    unit = Unit(tuple(lanes("x", tiny(), range(4))), (0, 0), 1.0, abreast=width)
+    records = follow(perform(unit), lambda _: None)
+    assert len(records) == 4
+    for seed, record in enumerate(records):
+        for name, values in record.answers.items():
+            np.testing.assert_allclose(values, whole.answers[name][seed], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_what_is_compiled_ahead_is_what_runs(turn):
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda name, _, **about: (
+            "backend_compile" in name and compiled.append(about.get("fun_name"))
+        )
+    )
+    experiment = tiny(width=30 + turn, steps=10)  # not met before
+    unit = Unit(tuple(lanes("x", experiment, [0, 1])), (0, 0), 1.0, abreast=2, turn=turn)
+    news = perform(unit)
+    next(news)
+    assert compiled.index("jit(advance)") < compiled.index("jit(look)")
+    follow(news, lambda _: None)
+    jax.monitoring.clear_event_listeners()
+    assert compiled.count("jit(look)") == 1
+    assert compiled.count("jit(advance)") == len(experiment.regime)
+
+
+def test_shared_rows_go_on_where_they_were(store):
+    """To the bit: a row does not know what other rows there are."""
+    four = tuple(lanes("x", tiny(), range(4)))
+    whole = follow(perform(Unit(four, (0, 0), 1.0, abreast=2)), lambda _: None)
+    wishes, parts = iter(["", "", "share"]), []
+    news = perform(Unit(four, (0, 0), 1.0, abreast=2), store, lambda: next(wishes, ""))
+    kept = follow(news, lambda each: parts.append(each) if isinstance(each, Shared) else None)
+    ((ours, theirs),) = parts
+    assert ours.lanes == four[:2] and theirs.lanes == four[2:] and ours.cost == theirs.cost == 0.5
+    looks = []
+    given = follow(perform(theirs, store), looks.append)
+    assert looks[0].step > 8  # it did not begin anew
+    for record, expected in zip(kept + given, whole, strict=True):
+        for name, values in expected.answers.items():
+            np.testing.assert_array_equal(record.answers[name], values)
 
 
 def test_pieces_of_one_program_wait_until_it_is_compiled(monkeypatch):
-    monkeypatch.setattr("ontogeny.engine._WORTH_COMPILING", 1.0)
+    monkeypatch.setattr("ontogeny.engine.WORTH_SENDING", 1.0)
     narrow, wide = (lanes(str(width), tiny(width=width), range(4)) for width in (16, 17))
-    first, second, *later = plan(narrow + wide, Processes(2))
+    first, second, *later = plan(narrow + wide, Processes(4))
     assert first.lanes[0].label != second.lanes[0].label
     assert {unit.lanes[0].label for unit in later} == {"16", "17"}
 

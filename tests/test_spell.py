@@ -97,7 +97,7 @@ from small import tiny
 from ontogeny import vary
 from ontogeny.claim import CLAIMS, Paper, Scale, claim
 from ontogeny.engine import plan
-from ontogeny.perform import lanes
+from ontogeny.row import lanes
 from ontogeny.workers import Processes
 
 @claim(Paper("p", "t", "u"), "here", one=tiny())

@@ -9,7 +9,7 @@ import pytest
 from conftest import tiny
 
 from ontogeny import Store, execute
-from ontogeny.perform import lanes
+from ontogeny.row import lanes
 from ontogeny.store import Checkpoint, Record
 
 

@@ -12,8 +12,10 @@ import pytest
 from conftest import tiny
 
 from ontogeny import Invalid, execute
-from ontogeny.perform import Look, Unit, lanes
-from ontogeny.workers import Crew, Here, Progress, WorkerError
+from ontogeny.crew import Crew, Progress, WorkerError
+from ontogeny.perform import Look, Shared, Unit
+from ontogeny.row import lanes
+from ontogeny.workers import Here
 
 CLAIM = "the_ratio_sets_the_resemblance"
 
@@ -151,8 +153,8 @@ def test_the_expected_time_is_said_before_work_begins_and_grows_with_it():
 class Scripted(Crew):
     """Workers that say what they are told to."""
 
-    def __init__(self, units, script):
-        super().__init__(units, None)
+    def __init__(self, units, script, store=None):
+        super().__init__(units, store)
         self.script, self.deeds = iter(script), []
 
     def hire(self, place):
@@ -160,6 +162,9 @@ class Scripted(Crew):
 
     def send(self, place, unit):
         self.deeds.append(("send", place, unit.lanes[0].label))
+
+    def ask_to_share(self, place):
+        self.deeds.append(("share", place))
 
     def retire(self, place):
         self.deeds.append(("retire", place))
@@ -196,9 +201,58 @@ def test_one_who_has_nothing_to_do_takes_over_from_one_who_died():
     ]  # fmt: skip
 
 
+def test_one_who_has_nothing_to_do_is_given_half_of_what_another_is_at(store):
+    ready, done = ("ready",), ("done", [], False)
+    (large,) = (Unit(tuple(lanes("a", tiny(), range(4))), (0, 0), 1e12, abreast=2),)
+    (small,) = units_of("b")
+    kept, given = large.part(large.lanes[:2]), large.part(large.lanes[2:])
+    script = [
+        (0, ready), (1, ready), (0, ("news", Look(1, 9, 0.0))), (1, done),
+        (0, ("news", Look(2, 9, 0.0))),  # it is asked once
+        (0, ("news", Shared(kept, given))), (1, done), (0, done),
+    ]  # fmt: skip
+    crew = Scripted([large, small], script, store)
+    finished = [unit for unit, _ in crew.work(2, Progress())]
+    assert finished == [small, given, kept]
+    assert crew.deeds[2:] == [
+        ("send", 0, "a"), ("send", 1, "b"), ("share", 0), ("send", 1, "a"), ("dismiss",),
+    ]  # fmt: skip
+
+
+def test_what_is_nearly_done_or_a_single_row_is_not_shared(store):
+    ready, done = ("ready",), ("done", [], False)
+    for four, step in ((2, 9), (4, 1)):  # two rows at their end; one row in the middle
+        large = Unit(tuple(lanes("a", tiny(), range(4))), (0, 0), 1e12, abreast=four)
+        news = (0, ("news", Look(step, 9, 0.0)))
+        script = [(0, ready), (1, ready), news, (1, done), news, (0, done)]
+        crew = Scripted([large, *units_of("b")], script, store)
+        list(crew.work(2, Progress()))
+        assert not [deed for deed in crew.deeds if deed[0] == "share"]
+
+
+def test_halves_are_shared_between_processes(store, monkeypatch):
+    monkeypatch.setattr("ontogeny.crew.WORTH_SENDING", 0.0)
+    monkeypatch.setattr("ontogeny.engine.WORTH_SENDING", 1e30)  # one unit for all
+    monkeypatch.setattr("ontogeny.lift._FLOPS_ABREAST", 0.0)  # of four rows
+
+    class Watching(Watch):
+        parts = ()
+
+        def shared(self, unit, parts):
+            self.parts = [len(part.lanes) for part in parts]
+
+    watch = Watching()
+    experiment = tiny(steps=4000)
+    run = execute({"x": experiment}, seeds=4, workers=2, store=store, progress=watch)["x"]
+    assert watch.parts and watch.done > 1
+    alone = execute({"x": experiment}, seeds=4, workers=1)["x"]
+    for probe, values in run.answers.items():
+        np.testing.assert_array_equal(values, alone.answers[probe])
+
+
 def test_a_unit_is_given_up_when_workers_die_on_it_and_get_no_farther():
     def life(step):
-        return [(0, ("ready",)), (0, ("look", Look(step, 9, 0.0))), (0, ("died", ""))]
+        return [(0, ("ready",)), (0, ("news", Look(step, 9, 0.0))), (0, ("died", ""))]
 
     farther = Scripted(units_of("a"), [*life(1), *life(2), *life(3), (0, ("ready",))])
     with pytest.raises(RuntimeError, match="StopIteration"):  # the script is over, it is not

@@ -27,8 +27,8 @@ from ..claim import Claim, Scale, find, find_one
 from ..core import Batch, Experiment, Moment, Stage
 from ..environment import missing
 from ..models.clauses import ClauseTransformer, sentences_of
-from ..perform import lanes
 from ..regimes.descent import drawn
+from ..row import lanes
 from ..spell import spell
 from ..store import Store
 from ..tasks.lego import Lego

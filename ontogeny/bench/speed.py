@@ -183,16 +183,18 @@ def _train(experiment: Experiment, lanes: int, repeats: int) -> dict[str, float]
     """Steps a second over all lanes, and the useful operations in them beside the peak."""
     (stage,) = experiment.regime
     flops = cost(experiment).steps[0]
-    stacked = jax.tree.map(lambda leaf: jnp.full(lanes, leaf), experiment)
-    seeds, active = jnp.arange(lanes), jnp.ones(lanes, bool)
-    state = lift.begin(stacked, seeds)
-    state = lift.enter(stacked, seeds, state, stage=0)
-    abreast, start = lift.abreast(lanes, flops), jnp.asarray(0)
+    width = lift.abreast(lanes, flops)
+    stacked = jax.tree.map(lambda leaf: jnp.full(width, leaf), experiment)
+    active, start = jnp.ones(width, bool), jnp.asarray(0)
+    rows = [jnp.arange(first, first + width) for first in range(0, lanes, width)]
+    began = [lift.begin(stacked, seeds) for seeds in rows]
+    states = [lift.enter(stacked, *row, stage=0) for row in zip(rows, began, strict=True)]
 
     def advance() -> None:
-        nonlocal state
-        state = lift.advance(stacked, seeds, state, start, active, 0, stage.steps, abreast)
-        jax.block_until_ready(state)
+        for place, seeds in enumerate(rows):
+            before = states[place]
+            states[place] = lift.advance(stacked, seeds, before, start, active, 0, stage.steps)
+        jax.block_until_ready(states)
 
     training, product = _fastest([advance, _product()], max(2, repeats // lanes))
     steps = lanes * stage.steps / training

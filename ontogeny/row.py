@@ -1,0 +1,209 @@
+"""A row: lanes of one structure that run side by side, and what is known of each.
+
+A *lane* is one experiment with one seed. Lanes of a row go through the same program together; a row
+that is short of lanes is filled up with copies of its last one, which nobody asks.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import lane as one
+from . import lift
+from .core import Experiment, Solver
+from .fields import Invalid
+from .spell import Spelled, digest, record
+from .store import Arrays, Checkpoint
+
+Position = tuple[int, int]  # stage, looks done in it
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One experiment with one seed."""
+
+    label: str
+    experiment: Experiment
+    seed: int
+    name: str  # what it is called in the store
+
+    @property
+    def record(self) -> Spelled:
+        """All that decides what it answers, but for the seed."""
+        return record(self.experiment)
+
+
+def lanes(label: str, experiment: Experiment, seeds: Iterable[int]) -> list[Lane]:
+    """An experiment with some seeds."""
+    name = digest(record(experiment))
+    return [Lane(label, experiment, seed, f"{name}-{seed}") for seed in seeds]
+
+
+class Row:
+    """Lanes side by side, under way."""
+
+    def __init__(self, lanes: Sequence[Lane], width: int) -> None:
+        self.lanes = lanes
+        self.experiment = lanes[0].experiment
+        filled = [*lanes, *[lanes[-1]] * (width - len(lanes))]
+        self.experiments: Experiment = jax.tree.map(
+            lambda *leaves: jnp.array(leaves, jnp.float32), *(lane.experiment for lane in filled)
+        )
+        self.seeds = jnp.array([lane.seed for lane in filled])
+        self.clock = self.experiment.clock
+        self.trouble = [""] * len(lanes)
+        self.ended: list[dict[str, int]] = [{} for _ in lanes]
+        self.answers: list[Arrays] = []  # one per look, lanes stacked
+        self.state: one.State
+
+    @property
+    def step(self) -> int:
+        """How many steps it has taken."""
+        return self.clock[len(self.answers) - 1]
+
+    # -- what it does
+
+    def compile_ahead(self, turn: int) -> None:
+        """Compiles one of its programs before it is needed. Whoever runs other rows of the same
+        structure takes another turn, so that each finds on disk what the others compiled."""
+        moving = [n for n, stage in enumerate(self.experiment.regime) if not _solves(stage)]
+        if not (place := turn % (len(moving) + 1)):
+            return  # looking: that comes first anyway
+        stage = moving[place - 1]
+        state = lift.begin.eval_shape(self.experiments, self.seeds)
+        state = lift.enter.eval_shape(self.experiments, self.seeds, state, stage=stage)
+        lift.advance.lower(
+            self.experiments, self.seeds, state, *self._when(stage, 0), **self._how(stage)
+        ).compile()
+
+    def begin(self) -> None:
+        """Draws what there is to draw, and looks."""
+        self.state = lift.begin(self.experiments, self.seeds)
+        self._look()
+
+    def advance(self, stage: int, look: int) -> None:
+        """Goes on to the next look. Where all lanes have ended, nothing changes any more."""
+        rule = self.experiment.regime[stage]
+        if look == 0:
+            self.state = lift.enter(self.experiments, self.seeds, self.state, stage)
+        if _solves(rule):
+            self._solve(stage)
+            self._look()
+        elif any(self._active(stage)):
+            self.state = lift.advance(
+                self.experiments,
+                self.seeds,
+                self.state,
+                *self._when(stage, look),
+                **self._how(stage),
+            )
+            self._look()
+            if rule.until:
+                self._perhaps_end(stage)
+        else:
+            self.answers.append(self.answers[-1])
+
+    def _active(self, stage: int) -> list[bool]:
+        return [
+            not trouble and str(stage) not in ended
+            for trouble, ended in zip(self.trouble, self.ended, strict=True)
+        ]
+
+    def _when(self, stage: int, look: int) -> tuple[jax.Array, jax.Array]:
+        filled = np.ones(len(self.seeds), bool)
+        filled[: len(self.lanes)] = self._active(stage)
+        return jnp.asarray(look * self._how(stage)["steps"]), jnp.asarray(filled)
+
+    def _how(self, stage: int) -> dict[str, int]:
+        rule = self.experiment.regime[stage]
+        return {"stage": stage, "steps": rule.steps // self.experiment.looks_of(rule)}
+
+    def _look(self) -> None:
+        """Asks every probe."""
+        step = jnp.asarray(self.clock[len(self.answers)])
+        seen = self.state._replace(memory=())  # so that one program looks, whatever the stage
+        answers = lift.look(self.experiments, self.seeds, seen, step)
+        self._note({name: np.asarray(found)[: len(self.lanes)] for name, found in answers.items()})
+
+    def _note(self, seen: Arrays) -> None:
+        self.answers.append(seen)
+        look = len(self.answers) - 1
+        for place, lane in enumerate(self.lanes):
+            bad = [name for name, values in seen.items() if not np.isfinite(values[place]).all()]
+            if bad and not self.trouble[place]:
+                since = f"after step {self.clock[look - 1]}, by step" if look else "at step"
+                self.trouble[place] = (
+                    f"seed {lane.seed}: {', '.join(bad)} not a finite number "
+                    f"{since} {self.clock[look]}"
+                )
+
+    def _solve(self, stage: int) -> None:
+        """Solves lane by lane; one that has no solution is in trouble, and has no numbers."""
+        solved = []
+        for place, lane in enumerate(self.lanes):
+            state: one.State = jax.tree.map(lambda leaf, place=place: leaf[place], self.state)
+            try:
+                state = one.solve(lane.experiment, lane.seed, state, stage)
+            except Invalid as error:
+                self.trouble[place] = self.trouble[place] or f"seed {lane.seed}: {error}"
+                nothing = jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), state.params)
+                state = state._replace(params=nothing)
+            solved.append(state)
+        solved += [solved[-1]] * (len(self.seeds) - len(solved))
+        self.state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *solved)
+
+    def _perhaps_end(self, stage: int) -> None:
+        for place, lane in enumerate(self.lanes):
+            until = lane.experiment.regime[stage].until
+            assert until is not None
+            if until.passed(float(np.mean(self.answers[-1][until.probe][place]))):
+                self.ended[place].setdefault(str(stage), self.step)
+
+    # -- what is kept of it
+
+    def curves(self, place: int) -> Arrays:
+        """What a lane has answered so far."""
+        names = self.answers[0]
+        return {name: np.stack([look[name][place] for look in self.answers]) for name in names}
+
+    def checkpoints(self, position: Position, seconds: float) -> list[Checkpoint]:
+        """All that it takes to go on from here, lane by lane."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.state)]
+        return [
+            Checkpoint(
+                position,
+                {f"{n:05d}": leaf[place] for n, leaf in enumerate(leaves)},
+                self.curves(place),
+                {"trouble": self.trouble[place], "ended": self.ended[place], "seconds": seconds},
+            )
+            for place in range(len(self.lanes))
+        ]
+
+    def restore(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Goes back to where the lanes were when they were saved."""
+        stage, look = checkpoints[0].position
+        state = lift.begin.eval_shape(self.experiments, self.seeds)
+        if look or stage:  # at a stage's start, the memory of the one before: entering drops it
+            entered = stage if look else stage - 1
+            state = lift.enter.eval_shape(self.experiments, self.seeds, state, stage=entered)
+        filled = [*checkpoints, *[checkpoints[-1]] * (len(self.seeds) - len(checkpoints))]
+        stacked = [
+            jnp.stack([c.state[f"{n:05d}"] for c in filled])
+            for n in range(len(jax.tree.leaves(state)))
+        ]
+        self.state = jax.tree.unflatten(jax.tree.structure(state), stacked)
+        curves = [c.answers for c in checkpoints]
+        looks = len(next(iter(curves[0].values())))
+        self.answers = [
+            {name: np.stack([c[name][n] for c in curves]) for name in curves[0]}
+            for n in range(looks)
+        ]
+        self.trouble = [c.notes["trouble"] for c in checkpoints]
+        self.ended = [c.notes["ended"] for c in checkpoints]
+
+
+def _solves(stage: object) -> bool:
+    return isinstance(stage, Solver)
