@@ -6,6 +6,8 @@ from typing import Any
 # Everything heavy is imported when first used, so that `ontogeny --help` answers at once.
 _HOMES = {
     "core": (
+        "Course",
+        "External",
         "Batch",
         "Experiment",
         "Model",

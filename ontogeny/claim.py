@@ -19,7 +19,7 @@ from typing import Any
 
 import jax
 
-from .core import Experiment
+from .core import AnyExperiment
 from .environment import missing
 from .evidence import Evidence, Outcome, Run
 from .fields import Invalid, did_you_mean
@@ -67,7 +67,7 @@ def lazily(size: Callable[[str], Any]) -> Sizes:
 
 def at(scale: Scale, thing: Any) -> Any:
     """The thing, with every `Sizes` in it resolved."""
-    is_leaf = lambda x: isinstance(x, Sizes | Experiment)  # noqa: E731
+    is_leaf = lambda x: isinstance(x, Sizes | AnyExperiment)  # noqa: E731
     return jax.tree.map(
         lambda x: x.at(scale) if isinstance(x, Sizes) else x, thing, is_leaf=is_leaf
     )
@@ -88,7 +88,7 @@ class Claim:
     departures: tuple[Any, ...] = ()
     untested: str = ""
 
-    def named(self, scale: Scale) -> dict[str, Experiment]:
+    def named(self, scale: Scale) -> dict[str, AnyExperiment]:
         """Its experiments by name; those of a sweep are called `argument value`."""
         return {name: experiment for name, experiment in self._flat(scale)[0]}
 
@@ -107,10 +107,10 @@ class Claim:
         """Changes when what the claim runs changes."""
         return " ".join(digest(record(each)) for each in self.named(scale).values())
 
-    def _flat(self, scale: Scale) -> tuple[list[tuple[str, Experiment]], Any]:
+    def _flat(self, scale: Scale) -> tuple[list[tuple[str, AnyExperiment]], Any]:
         sized = at(scale, dict(self.experiments))
         leaves, shape = jax.tree.flatten_with_path(
-            sized, is_leaf=lambda x: isinstance(x, Experiment)
+            sized, is_leaf=lambda x: isinstance(x, AnyExperiment)
         )
         named = [(jax.tree_util.keystr(p, simple=True, separator=" "), x) for p, x in leaves]
         return named, shape
@@ -278,7 +278,7 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 def judge(
     claims: list[Claim],
-    execute: Callable[[Mapping[str, Experiment], int], Mapping[str, Run]],
+    execute: Callable[[Mapping[str, AnyExperiment], int], Mapping[str, Run]],
     scale: Scale = Scale.LAPTOP,
     seeds: int | None = None,
 ) -> list[Verdict]:

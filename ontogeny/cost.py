@@ -1,5 +1,6 @@
 """What an experiment costs, counted on its program without running it."""
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import lane
-from .core import Experiment
+from .core import AnyExperiment, Experiment, External
 
 
 class Cost(NamedTuple):
@@ -24,8 +25,11 @@ class Cost(NamedTuple):
 _KNOWN: dict[Any, Cost] = {}  # by structure, which is all that counts
 
 
-def cost(experiment: Experiment) -> Cost:
-    """What one lane costs."""
+def cost(experiment: AnyExperiment) -> Cost:
+    """What one lane costs; what is external runs alone."""
+    if isinstance(experiment, External):
+        whole = experiment.operations
+        return Cost((whole,), (whole / experiment.looks,), (math.inf,), 1.0)
     structure = jax.tree.structure(experiment)
     if structure not in _KNOWN:
         _KNOWN[structure] = _count(experiment)

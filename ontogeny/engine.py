@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .core import Experiment
+from .core import AnyExperiment
 from .cost import Cost, cost
 from .crew import WORTH_SENDING, Pool, Progress
 from .evidence import Run
@@ -22,7 +22,7 @@ from .workers import Here, Processes
 
 
 def execute(
-    experiments: Mapping[str, Experiment],
+    experiments: Mapping[str, AnyExperiment],
     seeds: int = 3,
     *,
     workers: int = 0,
@@ -86,7 +86,7 @@ class _Runs(Mapping[str, Run]):
 
 
 def recall(
-    experiments: Mapping[str, Experiment], seeds: int, store: Store
+    experiments: Mapping[str, AnyExperiment], seeds: int, store: Store
 ) -> dict[str, Run] | None:
     """The runs of a store; None if any of them is not there."""
     found = {}
@@ -99,7 +99,7 @@ def recall(
     return found
 
 
-def so_far(name: str, experiment: Experiment, seeds: int, store: Store) -> Run | None:
+def so_far(name: str, experiment: AnyExperiment, seeds: int, store: Store) -> Run | None:
     """What a store has of an experiment, checkpoints included: not a number where a seed has not
     come to a look yet. None if there is nothing."""
     known: dict[int, Mapping[str, np.ndarray]] = {}

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from .claim import Claim, Scale, find_one
-from .core import Experiment
+from .core import AnyExperiment
 from .engine import so_far
 from .fields import Invalid
 from .ledger import last_said
@@ -215,7 +215,7 @@ def _scale(asked: Asked) -> Scale:
     return Scale(one(asked, "scale"))
 
 
-def _changed(claim: Claim, scale: Scale, texts: list[str]) -> dict[str, Experiment]:
+def _changed(claim: Claim, scale: Scale, texts: list[str]) -> dict[str, AnyExperiment]:
     return changed(claim, claim.named(scale), [parse_change(text) for text in texts])
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from .environment import environment
-from .row import Lane, Position, Row
+from .row import Lane, Position, Row, row_of
 from .store import Checkpoint, Record, log
 
 # How often a unit saves itself, at most: what a power cut may cost.
@@ -106,7 +106,7 @@ class _Performance:
         self.checkpoint_seconds = checkpoint_seconds
         self.experiment = unit.lanes[0].experiment
         starts = range(0, len(unit.lanes), unit.abreast)
-        self.rows = [Row(unit.lanes[n : n + unit.abreast], unit.abreast) for n in starts]
+        self.rows = [row_of(unit.lanes[n : n + unit.abreast], unit.abreast) for n in starts]
         self.since = time.monotonic()
         self.due = self.since + checkpoint_seconds  # when to save next
         self.spent = 0.0  # seconds for each lane, up to `since`
@@ -120,14 +120,12 @@ class _Performance:
             for row in self.rows:
                 row.begin()
             yield self._news()
-        while self.position[0] < len(self.experiment.regime):
+        while not self.experiment.over(self.position[0]):
             if shared := self._hear():
                 yield shared
-            stage, look = self.position
             for row in self.rows:
-                row.advance(stage, look)
-            looks = self.experiment.looks_of(self.experiment.regime[stage])
-            self.position = (stage, look + 1) if look + 1 < looks else (stage + 1, 0)
+                row.advance(*self.position)
+            self.position = self.experiment.after(*self.position)
             yield self._news()
         return self._seal()
 

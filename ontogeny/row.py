@@ -4,6 +4,7 @@ A *lane* is one experiment with one seed. Lanes of a row go through the same pro
 that is short of lanes is filled up with copies of its last one, which nobody asks.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from . import lane as one
 from . import lift
-from .core import Experiment, Solver
+from .core import AnyExperiment, Course, Experiment, External, Solver
 from .fields import Invalid
 from .spell import Spelled, digest, record
 from .store import Arrays, Checkpoint
@@ -26,7 +27,7 @@ class Lane:
     """One experiment with one seed."""
 
     label: str
-    experiment: Experiment
+    experiment: AnyExperiment
     seed: int
     name: str  # what it is called in the store
 
@@ -36,39 +37,142 @@ class Lane:
         return record(self.experiment)
 
 
-def lanes(label: str, experiment: Experiment, seeds: Iterable[int]) -> list[Lane]:
+def lanes(label: str, experiment: AnyExperiment, seeds: Iterable[int]) -> list[Lane]:
     """An experiment with some seeds."""
     name = digest(record(experiment))
     return [Lane(label, experiment, seed, f"{name}-{seed}") for seed in seeds]
 
 
-class Row:
-    """Lanes side by side, under way."""
+def row_of(lanes: Sequence[Lane], width: int) -> "Row":
+    """A row of whatever kind the lanes' experiment is."""
+    first = lanes[0].experiment
+    return Outside(lanes, first) if isinstance(first, External) else Compiled(lanes, first, width)
 
-    def __init__(self, lanes: Sequence[Lane], width: int) -> None:
+
+class Row(ABC):
+    """Lanes under way, and what they have answered."""
+
+    def __init__(self, lanes: Sequence[Lane]) -> None:
         self.lanes = lanes
-        self.experiment = lanes[0].experiment
-        filled = [*lanes, *[lanes[-1]] * (width - len(lanes))]
-        self.experiments: Experiment = jax.tree.map(
-            lambda *leaves: jnp.array(leaves, jnp.float32), *(lane.experiment for lane in filled)
-        )
-        self.seeds = jnp.array([lane.seed for lane in filled])
-        self.clock = self.experiment.clock
+        self.clock = lanes[0].experiment.clock
         self.trouble = [""] * len(lanes)
         self.ended: list[dict[str, int]] = [{} for _ in lanes]
         self.answers: list[Arrays] = []  # one per look, lanes stacked
-        self.state: one.State
+
+    @abstractmethod
+    def compile_ahead(self, turn: int) -> None:
+        """Compiles one of its programs before it is needed. Whoever runs other rows of the same
+        structure takes another turn, so that each finds on disk what the others compiled."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Draws what there is to draw, and looks."""
+
+    @abstractmethod
+    def advance(self, stage: int, look: int) -> None:
+        """Goes on to the next look. Where all lanes have ended, nothing changes any more."""
+
+    @abstractmethod
+    def states(self) -> list[Arrays]:
+        """All that it takes to go on from here, lane by lane."""
+
+    @abstractmethod
+    def resume(self, position: Position, states: Sequence[Arrays]) -> None:
+        """Puts the lanes where they were."""
 
     @property
     def step(self) -> int:
         """How many steps it has taken."""
         return self.clock[len(self.answers) - 1]
 
-    # -- what it does
+    def note(self, seen: Arrays) -> None:
+        """Takes down what was seen; a lane whose answers are no numbers is in trouble."""
+        self.answers.append(seen)
+        look = len(self.answers) - 1
+        for place, lane in enumerate(self.lanes):
+            bad = [name for name, values in seen.items() if not np.isfinite(values[place]).all()]
+            if bad and not self.trouble[place]:
+                since = f"after step {self.clock[look - 1]}, by step" if look else "at step"
+                self.trouble[place] = (
+                    f"seed {lane.seed}: {', '.join(bad)} not a finite number "
+                    f"{since} {self.clock[look]}"
+                )
+
+    def curves(self, place: int) -> Arrays:
+        """What a lane has answered so far."""
+        names = self.answers[0]
+        return {name: np.stack([look[name][place] for look in self.answers]) for name in names}
+
+    def checkpoints(self, position: Position, seconds: float) -> list[Checkpoint]:
+        """What is saved of each lane."""
+        return [
+            Checkpoint(
+                position,
+                state,
+                self.curves(place),
+                {"trouble": self.trouble[place], "ended": self.ended[place], "seconds": seconds},
+            )
+            for place, state in enumerate(self.states())
+        ]
+
+    def restore(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Goes back to where the lanes were when they were saved."""
+        self.resume(checkpoints[0].position, [c.state for c in checkpoints])
+        curves = [c.answers for c in checkpoints]
+        looks = len(next(iter(curves[0].values())))
+        self.answers = [
+            {name: np.stack([c[name][n] for c in curves]) for name in curves[0]}
+            for n in range(looks)
+        ]
+        self.trouble = [c.notes["trouble"] for c in checkpoints]
+        self.ended = [c.notes["ended"] for c in checkpoints]
+
+
+class Outside(Row):
+    """A lane of an external experiment."""
+
+    def __init__(self, lanes: Sequence[Lane], experiment: External) -> None:
+        super().__init__(lanes)
+        (self.lane,) = lanes
+        self.course: Course = experiment.begin(self.lane.seed)
 
     def compile_ahead(self, turn: int) -> None:
-        """Compiles one of its programs before it is needed. Whoever runs other rows of the same
-        structure takes another turn, so that each finds on disk what the others compiled."""
+        """There is nothing to compile."""
+
+    def begin(self) -> None:
+        self._look()
+
+    def advance(self, stage: int, look: int) -> None:
+        if self.trouble[0]:
+            self.answers.append(self.answers[-1])
+            return
+        self.course.advance(self.clock[look], self.clock[look + 1])
+        self._look()
+
+    def _look(self) -> None:
+        self.note({name: np.asarray(seen)[None] for name, seen in self.course.look().items()})
+
+    def states(self) -> list[Arrays]:
+        return [self.course.save()]
+
+    def resume(self, position: Position, states: Sequence[Arrays]) -> None:
+        self.course.restore(states[0])
+
+
+class Compiled(Row):
+    """Lanes of one structure, side by side in one program."""
+
+    def __init__(self, lanes: Sequence[Lane], experiment: Experiment, width: int) -> None:
+        super().__init__(lanes)
+        self.experiment = experiment
+        filled = [*lanes, *[lanes[-1]] * (width - len(lanes))]
+        self.experiments: Experiment = jax.tree.map(
+            lambda *leaves: jnp.array(leaves, jnp.float32), *(lane.experiment for lane in filled)
+        )
+        self.seeds = jnp.array([lane.seed for lane in filled])
+        self.state: one.State
+
+    def compile_ahead(self, turn: int) -> None:
         moving = [n for n, stage in enumerate(self.experiment.regime) if not _solves(stage)]
         if not (place := turn % (len(moving) + 1)):
             return  # looking: that comes first anyway
@@ -80,12 +184,10 @@ class Row:
         ).compile()
 
     def begin(self) -> None:
-        """Draws what there is to draw, and looks."""
         self.state = lift.begin(self.experiments, self.seeds)
         self._look()
 
     def advance(self, stage: int, look: int) -> None:
-        """Goes on to the next look. Where all lanes have ended, nothing changes any more."""
         rule = self.experiment.regime[stage]
         if look == 0:
             self.state = lift.enter(self.experiments, self.seeds, self.state, stage)
@@ -126,19 +228,7 @@ class Row:
         step = jnp.asarray(self.clock[len(self.answers)])
         seen = self.state._replace(memory=())  # so that one program looks, whatever the stage
         answers = lift.look(self.experiments, self.seeds, seen, step)
-        self._note({name: np.asarray(found)[: len(self.lanes)] for name, found in answers.items()})
-
-    def _note(self, seen: Arrays) -> None:
-        self.answers.append(seen)
-        look = len(self.answers) - 1
-        for place, lane in enumerate(self.lanes):
-            bad = [name for name, values in seen.items() if not np.isfinite(values[place]).all()]
-            if bad and not self.trouble[place]:
-                since = f"after step {self.clock[look - 1]}, by step" if look else "at step"
-                self.trouble[place] = (
-                    f"seed {lane.seed}: {', '.join(bad)} not a finite number "
-                    f"{since} {self.clock[look]}"
-                )
+        self.note({name: np.asarray(found)[: len(self.lanes)] for name, found in answers.items()})
 
     def _solve(self, stage: int) -> None:
         """Solves lane by lane; one that has no solution is in trouble, and has no numbers."""
@@ -146,6 +236,7 @@ class Row:
         for place, lane in enumerate(self.lanes):
             state: one.State = jax.tree.map(lambda leaf, place=place: leaf[place], self.state)
             try:
+                assert isinstance(lane.experiment, Experiment)
                 state = one.solve(lane.experiment, lane.seed, state, stage)
             except Invalid as error:
                 self.trouble[place] = self.trouble[place] or f"seed {lane.seed}: {error}"
@@ -157,52 +248,31 @@ class Row:
 
     def _perhaps_end(self, stage: int) -> None:
         for place, lane in enumerate(self.lanes):
+            assert isinstance(lane.experiment, Experiment)
             until = lane.experiment.regime[stage].until
             assert until is not None
             if until.passed(float(np.mean(self.answers[-1][until.probe][place]))):
                 self.ended[place].setdefault(str(stage), self.step)
 
-    # -- what is kept of it
-
-    def curves(self, place: int) -> Arrays:
-        """What a lane has answered so far."""
-        names = self.answers[0]
-        return {name: np.stack([look[name][place] for look in self.answers]) for name in names}
-
-    def checkpoints(self, position: Position, seconds: float) -> list[Checkpoint]:
-        """All that it takes to go on from here, lane by lane."""
+    def states(self) -> list[Arrays]:
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.state)]
         return [
-            Checkpoint(
-                position,
-                {f"{n:05d}": leaf[place] for n, leaf in enumerate(leaves)},
-                self.curves(place),
-                {"trouble": self.trouble[place], "ended": self.ended[place], "seconds": seconds},
-            )
+            {f"{n:05d}": leaf[place] for n, leaf in enumerate(leaves)}
             for place in range(len(self.lanes))
         ]
 
-    def restore(self, checkpoints: Sequence[Checkpoint]) -> None:
-        """Goes back to where the lanes were when they were saved."""
-        stage, look = checkpoints[0].position
+    def resume(self, position: Position, states: Sequence[Arrays]) -> None:
+        stage, look = position
         state = lift.begin.eval_shape(self.experiments, self.seeds)
         if look or stage:  # at a stage's start, the memory of the one before: entering drops it
             entered = stage if look else stage - 1
             state = lift.enter.eval_shape(self.experiments, self.seeds, state, stage=entered)
-        filled = [*checkpoints, *[checkpoints[-1]] * (len(self.seeds) - len(checkpoints))]
+        filled = [*states, *[states[-1]] * (len(self.seeds) - len(states))]
         stacked = [
-            jnp.stack([c.state[f"{n:05d}"] for c in filled])
+            jnp.stack([state[f"{n:05d}"] for state in filled])
             for n in range(len(jax.tree.leaves(state)))
         ]
         self.state = jax.tree.unflatten(jax.tree.structure(state), stacked)
-        curves = [c.answers for c in checkpoints]
-        looks = len(next(iter(curves[0].values())))
-        self.answers = [
-            {name: np.stack([c[name][n] for c in curves]) for name in curves[0]}
-            for n in range(looks)
-        ]
-        self.trouble = [c.notes["trouble"] for c in checkpoints]
-        self.ended = [c.notes["ended"] for c in checkpoints]
 
 
 def _solves(stage: object) -> bool:

@@ -14,14 +14,15 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 
-from .core import Experiment
+from .core import AnyExperiment, Experiment
 from .fields import Component, Invalid, did_you_mean
 
 Spelled = dict[str, Any]
+Edited = TypeVar("Edited", bound=Component)
 
 
 def spell(thing: Any) -> Any:
@@ -49,7 +50,7 @@ def _names(kind: type[Component], given: bool) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind) if field.init or not given)
 
 
-def record(experiment: Experiment) -> Spelled:
+def record(experiment: AnyExperiment) -> Spelled:
     """All that decides what an experiment answers: its fields and its code."""
     return {"experiment": spell(experiment), "sources": sources(experiment)}
 
@@ -63,7 +64,7 @@ def digest(spelled: Spelled) -> str:
 # --------------------------------------------------------------------------- the code behind it
 
 
-def sources(experiment: Experiment) -> dict[str, str]:
+def sources(experiment: AnyExperiment) -> dict[str, str]:
     """A hash of each module that the experiment's components are made of, imports included."""
     structure = jax.tree.structure(experiment)
     if structure not in _KNOWN:
@@ -74,7 +75,7 @@ def sources(experiment: Experiment) -> dict[str, str]:
 _KNOWN: dict[Any, dict[str, str]] = {}  # floats are of no concern here
 
 
-def _sources(experiment: Experiment) -> dict[str, str]:
+def _sources(experiment: AnyExperiment) -> dict[str, str]:
     waiting = [cls.__module__ for part in _components(experiment) for cls in type(part).__mro__]
     waiting.append("ontogeny.lane")
     homes = {name.partition(".")[0] for name in waiting} - _FOREIGN
@@ -169,13 +170,13 @@ def _children(thing: Any) -> dict[str, Any] | None:
     return None
 
 
-def edit(experiment: Experiment, path: str, text: str) -> Experiment:
+def edit(experiment: Edited, path: str, text: str) -> Edited:
     """The experiment with the value at a path replaced, checked as if written by hand."""
     old = value_at(experiment, path)
     if old is None:
         hint = did_you_mean(path, paths(experiment))
         raise Invalid(f"no field {path!r} in this experiment: {hint}")
-    edited: Experiment = _replace(experiment, path.split("."), _parse(text, old, path))
+    edited: Edited = _replace(experiment, path.split("."), _parse(text, old, path))
     return edited
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .claim import Claim, Scale, Verdict, weigh
-from .core import Experiment
+from .core import AnyExperiment
 from .evidence import Run
 from .fields import Invalid, did_you_mean
 from .spell import edit, paths, value_at
@@ -71,8 +71,8 @@ def parse_sweep(text: str) -> tuple[str, list[str]]:
 
 
 def changed(
-    claim: Claim, experiments: Mapping[str, Experiment], changes: list[Change]
-) -> dict[str, Experiment]:
+    claim: Claim, experiments: Mapping[str, AnyExperiment], changes: list[Change]
+) -> dict[str, AnyExperiment]:
     """A claim's experiments after the changes; each must fit at least one of them."""
     result = dict(experiments)
     for change in changes:
@@ -98,7 +98,7 @@ def changed(
 
 def vary(
     claim: Claim,
-    execute: Callable[[Mapping[str, Experiment], int], Mapping[str, Run]],
+    execute: Callable[[Mapping[str, AnyExperiment], int], Mapping[str, Run]],
     changes: list[Change],
     sweeps: dict[str, list[str]],
     scale: Scale,
@@ -110,7 +110,7 @@ def vary(
     if len(sweeps) > 2:
         raise Invalid("a sweep or two: a picture has two axes")
     n = claim.seeds if seeds is None else seeds
-    wanted: dict[tuple[str, ...], dict[str, Experiment]]
+    wanted: dict[tuple[str, ...], dict[str, AnyExperiment]]
     wanted = {(): changed(claim, claim.named(scale), changes)}
     for path, values in sweeps.items():
         wanted = {

@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import lane
 from ..claim import Claim, Scale, find, find_one
-from ..core import Batch, Experiment, Moment, Stage
+from ..core import Batch, Experiment, External, Moment, Stage
 from ..environment import missing
 from ..models.clauses import ClauseTransformer, sentences_of
 from ..regimes.descent import drawn
@@ -122,7 +122,7 @@ def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float
     experiments = claim.named(Scale.LAPTOP)
     seconds, memory, known = 0.0, 0.0, dict[Any, dict[str, float]]()
     for name, experiment in experiments.items():
-        if type(experiment.model).__name__ not in KINDS:
+        if isinstance(experiment, External) or type(experiment.model).__name__ not in KINDS:
             continue
         taken = taught(name, experiment, claim.seeds, Store(folder / "store"))
         for place, stage in enumerate(experiment.regime):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Experiment
+from ..core import AnyExperiment
 from ..evidence import Run
 from ..tasks.lego import Lego
 
@@ -42,7 +42,7 @@ def _spread(size: int, most: int) -> list[int]:
     return sorted({round(place) for place in np.linspace(0, size - 1, min(size, most))})
 
 
-def packed(run: Run, experiment: Experiment, **more: Any) -> str:
+def packed(run: Run, experiment: AnyExperiment, **more: Any) -> str:
     """A run with what its pictures need of the experiment."""
     probes, blob, at = {}, [], 0
     for name, (steps, values) in drawable(run).items():
@@ -71,9 +71,9 @@ def coarse(values: np.ndarray) -> np.ndarray:
     return (nearest & np.uint32(0xFFFFFFFF << lost & 0xFFFFFFFF)).view("<f4")
 
 
-def background(experiment: Experiment) -> dict[str, Any]:
+def background(experiment: AnyExperiment) -> dict[str, Any]:
     """What is known before training: of LEGO, the group and the length taught."""
-    task = experiment.task
+    task = getattr(experiment, "task", None)
     if not isinstance(task, Lego):
         return {}
     table = np.asarray(task.group.table)

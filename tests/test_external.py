@@ -1,0 +1,84 @@
+"""Experiments that train by other means are kept, resumed, judged and varied like all others."""
+
+import numpy as np
+import pytest
+
+from ontogeny import Course, External, Invalid, execute
+from ontogeny.crew import follow
+from ontogeny.engine import plan
+from ontogeny.fields import count, number
+from ontogeny.perform import Interrupted, perform
+from ontogeny.row import lanes
+from ontogeny.spell import digest, edit, record
+from ontogeny.workers import Here
+
+
+class Walk(Course):
+    """A number that moves towards one."""
+
+    def __init__(self, rate, seed):
+        self.rate, self.place = rate, np.random.default_rng(seed).normal()
+
+    def look(self):
+        return {"loss": np.array((self.place - 1) ** 2), "at": np.array([self.place, 1.0])}
+
+    def advance(self, start, stop):
+        for _ in range(start, stop):
+            self.place += self.rate * (1 - self.place)
+
+    def save(self):
+        return {"place": np.array(self.place)}
+
+    def restore(self, state):
+        self.place = float(state["place"])
+
+
+class Walking(External):
+    rate: float = number(0.1)
+    steps: int = count(20)
+    looks: int = count(10)
+
+    @property
+    def operations(self):
+        return 1.0
+
+    def begin(self, seed):
+        return Walk(self.rate, seed)
+
+
+def test_an_external_experiment_runs_and_is_kept(store):
+    run = execute({"walk": Walking()}, seeds=3, store=store)["walk"]
+    assert run.steps.tolist() == list(range(0, 21, 2))
+    assert run.curve("at").shape == (3, 11, 2)
+    assert len(set(run.curve("loss")[:, 0])) == 3
+    np.testing.assert_allclose(
+        run.curve("loss")[:, -1], run.curve("loss")[:, 0] * 0.9**40, rtol=1e-5
+    )
+    again = execute({"walk": Walking()}, seeds=3, store=store)["walk"]
+    np.testing.assert_array_equal(again.curve("loss"), run.curve("loss"))
+
+
+@pytest.mark.parametrize("after", [2, 5, 10])
+def test_resumed_it_is_as_if_uninterrupted(store, after):
+    whole = execute({"walk": Walking()}, seeds=2)["walk"]
+    both = lanes("walk", Walking(), range(2))
+    (unit,) = plan(both, Here(), store)
+    looks = []
+    asked = lambda: "stop" if len(looks) >= after else ""  # noqa: E731
+    with pytest.raises(Interrupted):
+        follow(perform(unit, store, asked), looks.append)
+    resumed = execute({"walk": Walking()}, seeds=2, store=store)["walk"]
+    np.testing.assert_array_equal(resumed.curve("at"), whole.curve("at"))
+
+
+def test_one_that_blows_up_is_in_trouble_and_stands_still():
+    run = execute({"walk": Walking(rate=1e200)}, seeds=2)["walk"]
+    assert len(run.trouble) == 2 and "not a finite number" in run.trouble[0]
+
+
+def test_it_is_spelled_and_edited_by_path():
+    walk = Walking()
+    faster = edit(walk, "rate", "0.5")
+    assert faster.rate == 0.5 and digest(record(walk)) != digest(record(faster))
+    with pytest.raises(Invalid, match="not divisible"):
+        edit(walk, "looks", "3")
