@@ -22,14 +22,14 @@ class State(NamedTuple):
 
 def begin(experiment: Experiment, seed: Int[Array, ""]) -> State:
     """Draws the world and the parameters."""
-    world = experiment.task.world(_key(seed, "world"))
-    params = experiment.model.init(experiment.task, _key(seed, "params"))
+    world = experiment.task.world(key_of(seed, "world"))
+    params = experiment.model.init(experiment.task, key_of(seed, "params"))
     return State(world, params, ())
 
 
 def enter(experiment: Experiment, seed: Int[Array, ""], state: State, stage: int) -> State:
     """Gives a stage its memory."""
-    now = _moment(experiment, state, _key(seed, "stage", stage))
+    now = _moment(experiment, state, key_of(seed, "stage", stage))
     return state._replace(memory=experiment.regime[stage].init(now))
 
 
@@ -43,7 +43,7 @@ def advance(
     steps: int,
 ) -> State:
     """Takes `steps` steps of a stage from `start` on. An ended stage stands still."""
-    now = _moment(experiment, state, _key(seed, "stage", stage))
+    now = _moment(experiment, state, key_of(seed, "stage", stage))
     moved = experiment.regime[stage].advance(now, state.memory, start, steps)
     moved = jax.tree.map(lambda new, old: jnp.where(active, new, old), moved, state[1:])
     return State(state.world, *moved)
@@ -53,7 +53,7 @@ def solve(experiment: Experiment, seed: int, state: State, stage: int) -> State:
     """Puts what a solver finds in place of the parameters. Runs on the host, not compiled."""
     solver = experiment.regime[stage]
     assert isinstance(solver, Solver)
-    now = _moment(experiment, state, _key(jnp.asarray(seed), "stage", stage))
+    now = _moment(experiment, state, key_of(jnp.asarray(seed), "stage", stage))
     return state._replace(params=solver.solve(now))
 
 
@@ -61,7 +61,7 @@ def look(
     experiment: Experiment, seed: Int[Array, ""], state: State, step: Int[Array, ""]
 ) -> Answers:
     """Asks every probe."""
-    now = _moment(experiment, state, jr.fold_in(_key(seed, "look"), step))
+    now = _moment(experiment, state, jr.fold_in(key_of(seed, "look"), step))
     return {name: probe(now) for name, probe in experiment.probes.items()}
 
 
@@ -69,7 +69,7 @@ def _moment(experiment: Experiment, state: State, key: Key[Array, ""]) -> Moment
     return Moment(experiment.task, state.world, experiment.model, state.params, key)
 
 
-def _key(seed: Int[Array, ""], purpose: str, number: int = 0) -> Key[Array, ""]:
+def key_of(seed: Int[Array, ""], purpose: str, number: int = 0) -> Key[Array, ""]:
     """Every use of chance has a key of its own, so that none depends on how many there are."""
     purposes = ("world", "params", "look", "stage")
     return jr.fold_in(jr.fold_in(jr.key(seed), purposes.index(purpose)), number)

@@ -20,6 +20,7 @@ from ontogeny import (
     Associations,
     Asymmetry,
     AttentionStack,
+    Backwards,
     BigramGap,
     BlockError,
     BlockSparse,
@@ -53,6 +54,7 @@ from ontogeny import (
     Hops,
     HopsByLayer,
     IdealGap,
+    IdentityGPT2,
     Imbalance,
     InductionPair,
     InductionScore,
@@ -117,8 +119,11 @@ from ontogeny import (
     Unaided,
     UnaidedByStep,
     WholeSuccess,
+    Widened,
+    WindowMLP,
 )
 from ontogeny.core import Model, Moment, Probe, Solver, Stage, Task
+from ontogeny.exams.jaxed import Brought
 from ontogeny.probes.depth import PredictedAlignment
 from ontogeny.probes.gradients import GradientError
 
@@ -149,6 +154,8 @@ TASKS = [
     Hops(values=3, hops=4, rows=5),
     Hops(values=3, hops=2, cyclic=False, rows=5),
     Lego(action="S3", chain=2, variables=9, rows=6),
+    Widened(Facts(most=4, choices=3, length=5, rows=20, held=10), vocab=99, length=9),
+    Backwards(Hops(values=3, hops=2, cyclic=False, rows=5)),
 ]
 MODELS = [
     OneLayer(width=20, scale=0.5),
@@ -156,6 +163,8 @@ MODELS = [
     ReluLayer(width=20, hidden=3, scale=0.5),
     GPT2(width=8, depth=2, heads=2, scale=0.5),
     ScaledGPT2(width=8, depth=2, heads=2, gamma=0.3),
+    IdentityGPT2(width=8, depth=2, heads=2),
+    WindowMLP(width=4, window=3, hidden=6),
     DeepLinear(width=20, depth=3, first=0.5),
     EmbeddingMLP(width=8),
     EmbeddingReluMLP(width=8, hidden=5),
@@ -238,7 +247,7 @@ def test_every_component_is_under_contract(kind, examples):
             IdealGap,
             Separation,
         ),
-        AttentionStack,
+        *(AttentionStack, Brought),
         *(LemmaError, MemoryRecall, PreviousToken, InductionScore, NoiseMargin, NoiseChance),
         *(RelationMass, RelationLoss, RelationEntropy, Hallucination),
         *(HopsByLayer, HopAttention, SoftRank, TruncatedSuccess, BigramGap, Copied),

@@ -18,11 +18,12 @@ LEVELS = [
     {"perform"},
     {"crew"},
     {"workers"},
-    {"engine", "progress", "cluster"},
+    {"engine", "progress", "cluster", "interchange"},
     {"claim"},
+    {"real"},
     {"claims", "vary"},
     {"ledger"},
-    {"report", "bench"},
+    {"report", "bench", "exams"},
     {"explore"},
     {"options"},
     {"publish"},
@@ -31,7 +32,7 @@ LEVELS = [
 KIN = {("models", "models"), ("regimes", "models"), ("probes", "models"), ("claims", "claims")}
 KIN |= {("report", "report"), ("regimes", "regimes"), ("probes", "probes")}
 KIN |= {("models", "tasks"), ("regimes", "tasks"), ("probes", "tasks"), ("theory", "theory")}
-KIN |= {("tasks", "tasks"), ("bench", "bench")}
+KIN |= {("real", "real"), ("tasks", "tasks"), ("bench", "bench"), ("exams", "exams")}
 
 
 def level(name):

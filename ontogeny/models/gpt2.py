@@ -13,6 +13,13 @@ from .initial import gaussians, norm
 from .layers import Linear, Norm
 
 
+class Identities(NamedTuple):
+    """A number for each head: how much of I is added to W_K W_Qᵀ and to W_V W_Oᵀ."""
+
+    match: Float[Array, "*depth head"]
+    copy: Float[Array, "*depth head"]
+
+
 class Block(NamedTuple):
     """One layer; or all layers, stacked."""
 
@@ -23,6 +30,7 @@ class Block(NamedTuple):
     mlp_norm: Norm
     widen: Linear
     narrow: Linear
+    identities: Identities | None = None
 
 
 class Params(NamedTuple):
@@ -45,6 +53,11 @@ class _GPT2(Model):
         super().__check_init__()
         if self.width % self.heads:
             raise Invalid(f"GPT2.width={self.width} is not divisible by heads={self.heads}")
+
+    @property
+    def _factor(self) -> Any:
+        """How much the numbers of identities count."""
+        return 1.0
 
     @abstractmethod
     def _deviation(self, into: int) -> Any:
@@ -111,10 +124,16 @@ class _GPT2(Model):
         query = self._heads(block.query(normed_here))
         key, value = map(self._heads, jnp.split(block.key_value(normed), 2, axis=-1))
         scores = jnp.einsum("qhd,khd->hqk", query, key) / (self.width / self.heads) ** 0.5
+        if block.identities:
+            alike = normed_here @ normed.T
+            scores = scores + self._factor * block.identities.match[:, None, None] * alike
         earlier = jnp.arange(len(stream))[None, :] <= at[:, None]
         weights = jax.nn.softmax(jnp.where(earlier, scores, -jnp.inf), axis=-1)
         mixed = jnp.einsum("hqk,khd->qhd", weights, value).reshape(len(at), self.width)
         here = here + block.mix(mixed)
+        if block.identities:
+            passed = jnp.tensordot(block.identities.copy, weights, 1) @ normed
+            here = here + self._factor * passed
         hidden = jax.nn.gelu(block.widen(block.mlp_norm(here)))
         return here + block.narrow(hidden), weights
 
@@ -132,6 +151,23 @@ class GPT2(_GPT2):
 
     def _into_stream(self, into: int) -> Any:
         return self.scale / (2 * self.depth) ** 0.5
+
+
+class IdentityGPT2(GPT2):
+    """The same with trainable identities in every head, zero at first (arXiv 2310.09753)."""
+
+    factor: float = number(4.0)
+
+    @property
+    def _factor(self) -> Any:
+        return self.factor
+
+    def init(self, task: Task, key: Key[Array, ""]) -> Params:
+        params = super().init(task, key)
+        nothing = jnp.zeros((self.depth, self.heads))
+        return params._replace(
+            blocks=params.blocks._replace(identities=Identities(nothing, nothing))
+        )
 
 
 class ScaledGPT2(_GPT2):

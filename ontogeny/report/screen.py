@@ -123,9 +123,9 @@ def run_row(store: Store, name: str, described: dict[str, Any]) -> dict[str, Any
     experiment = described["experiment"]["experiment"]
     return {
         "run": name,
-        "task": _kind(experiment["task"]),
-        "model": _kind(experiment["model"]),
-        "stages": " → ".join(map(_kind, experiment["regime"])),
+        "task": _kind(experiment["task"]) if "task" in experiment else "",
+        "model": _kind(experiment.get("model", experiment)),  # an external one is what it is
+        "stages": " → ".join(map(_kind, experiment.get("regime", ()))),
         "seconds": described["environment"]["seconds"],
         "written": described["environment"]["written"],
         "trouble": described["environment"]["trouble"],

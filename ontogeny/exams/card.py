@@ -1,0 +1,126 @@
+"""The report card: marks, ranks beside architectures of the same size, and a picture."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from .battery import PASSED
+from .sit import Result
+
+
+def ranks(examined: Result, references: Sequence[Result]) -> dict[str, int]:
+    """One and how many do clearly better: by success, then by the samples it took."""
+
+    def order(result: Result, question: str) -> tuple[float, float]:
+        mark = result["questions"][question]
+        samples = mark["samples"]["mean"] if mark["samples"] else float("inf")
+        return -round(mark["success"]["mean"], 2), samples
+
+    return {
+        question: 1
+        + sum(order(other, question) < order(examined, question) for other in references)
+        for question in examined["questions"]
+    }
+
+
+def card(examined: Result, references: Sequence[Result]) -> dict[str, Any]:
+    """Everything, as JSON has it."""
+    return {
+        "examined": examined,
+        "references": list(references),
+        "ranks": ranks(examined, references),
+    }
+
+
+def table(made: dict[str, Any]) -> Table:
+    """The card for a terminal."""
+    examined, references = made["examined"], made["references"]
+    among = len(references) + 1
+    passed = sum(mark["passed"] == examined["seeds"] for mark in examined["questions"].values())
+    caption = (
+        f"{examined['name']}, {examined['parameters']:,} parameters, {examined['battery']} battery "
+        f"with {examined['seeds']} seeds: {passed} of {len(examined['questions'])} passed (above "
+        f"{PASSED:.0%} in every seed). Success on what was never shown, with its 95 % interval; "
+        "samples and operations up to where it passes."
+    )
+    result = Table(box=None, pad_edge=False, header_style="bold", caption=caption)
+    for column in ("", "asks", "success", "chance", "passes after", "operations", "rank", "best"):
+        result.add_column(column, justify="left" if column in ("", "asks", "best") else "right")
+    for name, mark in examined["questions"].items():
+        best = max(references, key=lambda r: r["questions"][name]["success"]["mean"], default=None)
+        top = f"{best['name']} {best['questions'][name]['success']['mean']:.0%}" if best else ""
+        rank = f"{made['ranks'][name]} of {among}" if references else ""
+        samples = f"{mark['samples']['mean']:,.0f} samples" if mark["samples"] else "–"
+        operations = f"{mark['operations']['mean']:.1e}" if mark["operations"] else "–"
+        sign = "[green]✓[/]" if mark["passed"] == examined["seeds"] else "[dim]·[/]"
+        result.add_row(
+            f"{sign} {name}",
+            mark["asks"],
+            _told(mark["success"]),
+            f"{mark['chance']:.0%}",
+            samples,
+            operations,
+            rank,
+            top,
+        )
+    return result
+
+
+def _told(success: dict[str, Any]) -> str:
+    if success["low"] is None:
+        return f"{success['mean']:.0%}"
+    low, high = max(0.0, success["low"]), min(1.0, success["high"])
+    return f"{success['mean']:.0%} [{low:.0%}, {high:.0%}]".replace("% [", "% \\[")
+
+
+def picture(made: dict[str, Any]) -> Any:
+    """Success in every question: the one examined, and the others of its size."""
+    import matplotlib
+
+    matplotlib.use("Agg", force=False)
+    import matplotlib.pyplot as plt
+
+    examined, references = made["examined"], made["references"]
+    names = list(examined["questions"])
+    figure, axes = plt.subplots(figsize=(8.2, 0.42 * len(names) + 1.6), layout="constrained")
+    for place, reference in enumerate(references):
+        marks = [reference["questions"][name]["success"]["mean"] for name in names]
+        shift = (place - (len(references) - 1) / 2) * 0.09
+        axes.scatter(
+            marks,
+            [n + shift for n in range(len(names))],
+            s=26,
+            marker="osD^vP"[place % 6],
+            color=plt.get_cmap("tab10")(place + 1),
+            alpha=0.8,
+            linewidth=0,
+            label=reference["name"],
+        )
+    for n, name in enumerate(names):
+        mark = examined["questions"][name]
+        success, chance = mark["success"], mark["chance"]
+        low = success["low"] if success["low"] is not None else success["mean"]
+        high = success["high"] if success["high"] is not None else success["mean"]
+        axes.plot([max(0, low), min(1, high)], [n, n], color="black", linewidth=1.2, zorder=4)
+        label = examined["name"] if n == 0 else None
+        axes.scatter(success["mean"], n, s=70, color="black", zorder=5, label=label)
+        axes.plot([chance, chance], [n - 0.35, n + 0.35], color="0.6", linewidth=1, zorder=0)
+        if references:
+            rank = f"{made['ranks'][name]}."
+            axes.text(1.04, n, rank, va="center", fontsize=9, clip_on=False)
+    axes.axvline(PASSED, color="0.85", linewidth=1, zorder=0)
+    axes.set(yticks=range(len(names)), yticklabels=names, xlim=(-0.02, 1.02), ylim=(-0.6, None))
+    axes.invert_yaxis()
+    axes.set_xlabel("success on what was never shown (grey: chance; at the right: rank)")
+    axes.grid(axis="y", color="0.95", zorder=0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.08, 1.0), frameon=False, fontsize=9)
+    axes.set_title(
+        f"{examined['name']}: {examined['parameters']:,} parameters, {examined['battery']} battery",
+        fontsize=11,
+        loc="left",
+    )
+    return figure

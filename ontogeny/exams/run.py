@@ -1,0 +1,69 @@
+"""Examining: from a model to its report card."""
+
+from typing import Any
+
+from ..core import Model
+from ..fields import Invalid, did_you_mean
+from .battery import RATE, battery
+from .bring import Source, source_of, source_of_factory
+from .card import card
+from .references import matched, shipped
+from .sit import Entrant, Execute, Result, sit
+
+BESIDE = ("auto", "none", "train")
+
+
+def examine(
+    model: Any,
+    battery: str = "quick",
+    *,
+    seeds: int = 3,
+    rate: float = RATE,
+    references: str = "auto",
+    name: str = "",
+    execute: Execute | None = None,
+) -> dict[str, Any]:
+    """The report card of a model: a class or function that makes it, where it stands in a file
+    (`FILE.py:Model`), or a model of the laboratory.
+
+    `references`: beside which others? "auto" takes what the package carries of this size and
+    trains what it lacks, "train" trains all, "none" does without. `execute` says where it runs.
+    """
+    from .battery import battery as named
+
+    if references not in BESIDE:
+        raise Invalid(f"references={references!r}: {did_you_mean(references, BESIDE)}")
+    exams, runner = named(battery), execute or _here
+    brought = _brought(model)
+    entrant = Entrant(name or _called(brought), brought)
+    examined = sit(entrant, exams, runner, seeds, battery, rate)
+    if references == "none":
+        return card(examined, [])
+    size = entrant.parameters
+    beside = shipped(size, battery, rate, seeds) if references == "auto" else []
+    return card(examined, beside or trained(size, battery, seeds, rate, runner))
+
+
+def trained(parameters: int, name: str, seeds: int, rate: float, execute: Execute) -> list[Result]:
+    """The reference architectures at a size, examined now."""
+    return [
+        sit(Entrant(kind, model), battery(name), execute, seeds, name, rate)
+        | {"matched": parameters}
+        for kind, model in matched(parameters).items()
+    ]
+
+
+def _brought(model: Any) -> Source | Model:
+    if isinstance(model, Model):
+        return model
+    return source_of(model) if isinstance(model, str) else source_of_factory(model)
+
+
+def _called(brought: Source | Model) -> str:
+    return brought.name if isinstance(brought, Source) else type(brought).__name__
+
+
+def _here(experiments: Any, seeds: int) -> Any:
+    from ..engine import execute
+
+    return execute(experiments, seeds)

@@ -1,0 +1,46 @@
+"""A multilayer perceptron on the last few tokens: no attention, no memory."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Float, Int, Key
+
+from ..core import Model, Task, Trace
+from ..fields import count
+from .initial import gaussians, linears
+from .layers import Linear
+
+
+class Params(NamedTuple):
+    """Embeddings, the hidden layers and what reads them."""
+
+    tokens: Float[Array, "vocab width"]
+    layers: tuple[Linear, ...]
+
+
+class WindowMLP(Model):
+    """Embeddings of the last `window` tokens, side by side, through ReLU layers."""
+
+    width: int = count(16)  # of an embedding
+    window: int = count(16)
+    hidden: int = count(256)
+    depth: int = count(3, least=2)  # with the output layer
+
+    def init(self, task: Task, key: Key[Array, ""]) -> Params:
+        embeddings, weights = jr.split(key)
+        (tokens,) = gaussians(embeddings, (task.vocab, self.width))
+        between = [(self.hidden, self.hidden)] * (self.depth - 2)
+        into, out = (self.window * self.width, self.hidden), (self.hidden, task.answers)
+        return Params(tokens, tuple(linears(weights, into, *between, out)))
+
+    def __call__(
+        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        nothing = jnp.zeros((self.window - 1, self.width))
+        tokens = jnp.concatenate([nothing, params.tokens[inputs]])  # nothing precedes the first
+        x = tokens[at[:, None] + jnp.arange(self.window)].reshape(len(at), -1)
+        for layer in params.layers[:-1]:
+            x = jax.nn.relu(layer(x))
+        return Trace(params.layers[-1](x), x[None])

@@ -1,0 +1,300 @@
+"""Bringing a model of one's own: its faults are explained, its exams are the laboratory's."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from ontogeny import GPT2, Analogy, Backwards, Hops, IdentityGPT2, Invalid, WindowMLP, examine
+from ontogeny.exams.battery import LENGTH, LOOKS, VOCAB, Exam, Question, battery
+from ontogeny.exams.bring import source_of
+from ontogeny.exams.card import card, picture, ranks, table
+from ontogeny.exams.check import check
+from ontogeny.exams.references import matched, parameters_of
+from ontogeny.exams.sit import Entrant, sit
+
+torch = pytest.importorskip("torch")
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+EMBEDDING = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, vocab, length, width=16):
+        super().__init__()
+        self.embed, self.read = nn.Embedding(vocab, width), nn.Linear(width, vocab)
+
+    def forward(self, tokens):
+        {body}
+"""
+MEAN = "x = self.embed(tokens); return self.read(x.cumsum(1))"
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A file with a model whose `forward` is this."""
+
+    def write(body, code=EMBEDDING):
+        file = tmp_path / "mine.py"
+        file.write_text(code.format(body=body) if "{body}" in code else code)
+        return f"{file}:Model"
+
+    return write
+
+
+FAULTS = {
+    "return self.read(self.embed(tokens)).mean(1)": "at every place, not at the last alone",
+    "return self.read(self.embed(tokens)).transpose(1, 2)": "the other way round",
+    "return self.read(self.embed(tokens))[..., :7]": r"made \(3, 12, 7\) of tokens \(3, 12\)",
+    "return self.read(self.embed(tokens)) / 0 * 0": "gives nan for token 0 at row 0, place 0",
+    "return self.read(self.embed(tokens).mean(1, keepdim=True) + self.embed(tokens))": "not causal",
+    "tokens += 1; return self.read(self.embed(tokens % 9))": "changed the tokens it was given",
+    "x = self.embed(tokens); return self.read(x - x.mean(0))": "others stand beside it",
+    "self.n = getattr(self, 'n', 0) + 1; return self.read(self.embed(tokens)) + self.n": "state",
+    "return self.read(self.embed(tokens)).detach()": "cannot be trained",
+    "return 'words'": "returned a str",
+    "return self.read(self.embed(tokens) @ torch.ones(3, 3))": r"line \d+: return self.read",
+}
+
+
+@pytest.mark.parametrize("body", FAULTS)
+def test_a_fault_is_explained_with_what_was_fed_in(written, body):
+    with pytest.raises(Invalid, match=FAULTS[body]) as caught:
+        check(source_of(written(body)))
+    assert "Model" in str(caught.value)
+
+
+def test_what_cannot_be_found_or_made_is_said(written, tmp_path):
+    with pytest.raises(Invalid, match="there is no file"):
+        source_of(f"{tmp_path}/none.py:Model")
+    with pytest.raises(Invalid, match="names no model"):
+        source_of("Model")
+    with pytest.raises(Invalid, match="did you mean 'Model'"):
+        source_of(written(MEAN).replace(":Model", ":Modle"))
+    with pytest.raises(Invalid, match="cannot be imported: there is no such module"):
+        source_of("no_such_thing:Model")
+    with pytest.raises(Invalid, match=r"SyntaxError"):
+        source_of(written("", "class Model(:\n"))
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("def Model(vocab): return 3", "could not be made: TypeError"),
+        ("def Model(vocab, length): return 3", "a int is no model"),
+        ("Model = 3", "neither a class nor a function"),
+    ],
+)
+def test_what_is_no_model_is_refused(tmp_path, code, words):
+    file = tmp_path / "other.py"
+    file.write_text(code)
+    with pytest.raises(Invalid, match=words):
+        check(source_of(f"{file}:Model"))
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.stem)
+def test_the_examples_are_sound_and_of_the_size_that_is_compared(file):
+    kind, size = check(source_of(f"{file}:Model"))
+    assert kind == ("torch" if file.stem.startswith("torch") else "equinox")
+    assert 2e5 < size < 4e5
+
+
+SHORT = Exam(Analogy(tuples=3, ratio=4.0), 20, (Question("analogy", "?", "conclusion", 1 / 3),))
+
+
+def test_a_torch_module_is_trained_like_a_model_of_the_laboratory(written):
+    """From the same parameters both lose the same at each look."""
+    from ontogeny import execute
+    from ontogeny.exams.torched import TorchExam
+
+    source = source_of(written("x = self.embed(tokens); return self.read(x)"))
+    torched = Entrant("it", source).experiment(SHORT, 1e-2)
+    assert isinstance(torched, TorchExam)
+    course = torched.begin(0)
+    params = {k: v.detach().numpy().copy() for k, v in course.module.named_parameters()}
+
+    from ontogeny.core import Model, Trace
+
+    class Linear(Model):
+        def init(self, task, key):
+            return {k: jnp.asarray(v) for k, v in params.items()}
+
+        def __call__(self, params, inputs, at):
+            x = params["embed.weight"][inputs][at]
+            return Trace(x @ params["read.weight"].T + params["read.bias"], x[None])
+
+    ours = execute({"x": SHORT.experiment(Linear(), 1e-2)}, 1)["x"]
+    theirs = [course.look()["train loss"]]
+    for look in range(LOOKS):
+        course.advance(torched.clock[look], torched.clock[look + 1])
+        theirs.append(course.look()["train loss"])
+    np.testing.assert_allclose(ours.curve("train loss")[0], theirs, rtol=1e-4)
+    assert theirs[-1] < 0.8 * theirs[0]
+
+
+def test_a_torch_module_goes_on_where_it_was_saved(written):
+    body = "x = self.embed(tokens); return self.read(nn.functional.dropout(x, 0.2, self.training))"
+    exam = Entrant("it", source_of(written(body))).experiment(SHORT, 1e-2)
+    whole = exam.begin(1)
+    whole.advance(0, 7)
+    saved = {name: values.copy() for name, values in whole.save().items()}
+    whole.advance(7, 12)
+    resumed = exam.begin(1)
+    resumed.restore(saved)
+    resumed.advance(7, 12)
+    for name, values in whole.save().items():
+        np.testing.assert_array_equal(values, resumed.save()[name])
+
+
+EQUINOX = """
+import equinox as eqx, jax, jax.random as jr, jax.numpy as jnp
+
+class Model(eqx.Module):
+    embed: jax.Array
+    read: eqx.nn.Linear
+    shift: jax.Array
+
+    def __init__(self, vocab, length, key):
+        one, two = jr.split(key)
+        self.embed, self.read = jr.normal(one, (vocab, 8)), eqx.nn.Linear(8, vocab, key=two)
+        self.shift = jnp.arange(3)
+
+    def __call__(self, tokens):
+        return jax.vmap(self.read)(self.embed[(tokens + self.shift[0])])
+"""
+FLAX = """
+import jax.numpy as jnp
+import jax.random as jr
+
+class Model:  # what a flax module looks like from outside
+    def __init__(self, vocab, length):
+        self.vocab = vocab
+
+    def init(self, key, tokens):
+        return {"params": {"table": jr.normal(key, (self.vocab, self.vocab))}}
+
+    def apply(self, variables, tokens):
+        return variables["params"]["table"][tokens]
+"""
+
+
+@pytest.mark.parametrize(("code", "kind"), [(EQUINOX, "equinox"), (FLAX, "flax")])
+def test_modules_of_jax_run_like_models_of_the_laboratory(written, store, code, kind):
+    from ontogeny import execute
+
+    entrant = Entrant("it", source_of(written("", code)))
+    assert entrant.kind == kind and entrant.parameters > 0
+    runs = lambda experiments, seeds: execute(experiments, seeds, store=store)  # noqa: E731
+    result = sit(entrant, (SHORT,), runs, 3, "short")
+    losses = next(iter(runs({"x": entrant.experiment(SHORT, 1e-3)}, 3).values()))
+    assert (losses.curve("train loss")[:, -1] < losses.curve("train loss")[:, 0]).all()
+    assert len(set(losses.curve("train loss")[:, 0])) == 3  # a seed is a start of its own
+    assert len(result["questions"]["analogy"]["success"]["each"]) == 3
+
+
+def test_every_exam_fits_the_room_and_can_be_sat():
+    model = WindowMLP(width=4, hidden=8)
+    for exam in battery("quick"):
+        experiment = exam.experiment(model)
+        assert exam.room.vocab == VOCAB and exam.room.length == LENGTH
+        assert list(experiment.probes)[1:] == [question.name for question in exam.questions]
+        for question in exam.questions:
+            assert question.split in exam.task.splits and 0 < question.chance < 1
+    assert [10 * exam.steps for exam in battery("quick")] == [e.steps for e in battery("full")]
+    with pytest.raises(Invalid, match="did you mean 'quick'"):
+        battery("quikc")
+
+
+def test_references_have_the_size_of_the_one_examined():
+    for parameters in (100_000, 300_000, 1_000_000):
+        for name, model in matched(parameters).items():
+            assert abs(parameters_of(model) / parameters - 1) < 0.15, name
+
+
+def test_hops_written_backwards_show_what_comes_later_first():
+    task = Hops(values=3, hops=2, cyclic=False, rows=5)
+    world = task.world(jr.key(0))
+    forth = task.sample(world, "2 hops", jr.key(1))
+    back = Backwards(task).sample(world, "2 hops", jr.key(1))
+    np.testing.assert_array_equal(back.inputs[:, ::-1], forth.inputs)
+    read = jnp.take_along_axis(back.inputs, back.at, axis=1)
+    np.testing.assert_array_equal(read, jnp.take_along_axis(forth.inputs, forth.at, axis=1))
+    counted = np.asarray(back.weights[0]) > 0
+    assert counted.any() and (np.asarray(back.at[0])[counted] >= 3).all()  # the first function
+
+
+def test_identities_change_nothing_at_first_and_are_trained():
+    task = Analogy(tuples=3)
+    plain, more = GPT2(width=16, depth=2, heads=2), IdentityGPT2(width=16, depth=2, heads=2)
+    ours, theirs = plain.init(task, jr.key(0)), more.init(task, jr.key(0))
+    inputs, at = jnp.array([1, 13]), jnp.array([1])
+    same = plain(ours, inputs, at).outputs, more(theirs, inputs, at).outputs
+    np.testing.assert_allclose(*same, rtol=1e-6)
+
+    def total(params):
+        return jnp.sum(more(params, inputs, at).outputs[:, 3])
+
+    slopes = jax.grad(total)(theirs).blocks.identities
+    assert (np.abs(slopes.match).sum() > 0) and (np.abs(slopes.copy).sum() > 0)
+
+
+def marked(name, success, samples):
+    mark = {
+        "asks": "?",
+        "chance": 0.1,
+        "success": {"mean": success, "low": success - 0.1, "high": success + 0.1, "each": []},
+        "passed": 3 if samples else 0,
+        "samples": samples and {"mean": samples},
+        "operations": samples and {"mean": samples * 1e6},
+    }
+    about = {"parameters": 1000, "battery": "quick", "seeds": 3}
+    return {"name": name, "questions": {"analogy": mark}, **about}
+
+
+def test_ranks_go_by_success_and_then_by_samples():
+    mine = marked("mine", 1.0, 300)
+    others = [marked("a", 1.0, 200), marked("b", 0.5, None), marked("c", 1.0, 400)]
+    assert ranks(mine, others) == {"analogy": 2}
+    assert ranks(mine, []) == {"analogy": 1}
+
+
+def test_the_card_is_drawn_and_told():
+    from rich.console import Console
+
+    made = card(marked("mine", 1.0, 300), [marked("a", 0.5, None)])
+    assert json.loads(json.dumps(made)) == made
+    assert len(picture(made).axes) == 1
+    screen = Console(width=160, record=True, file=io.StringIO())
+    screen.print(table(made))
+    told = screen.export_text()
+    assert "✓ analogy" in told and "300 samples" in told and "1 of 2" in told and "a 50%" in told
+
+
+def test_a_module_is_examined_from_python(monkeypatch, store):
+    from ontogeny import execute
+
+    monkeypatch.setattr("ontogeny.exams.battery.exams", lambda longer: (SHORT,))
+    runs = lambda experiments, seeds: execute(experiments, seeds, store=store)  # noqa: E731
+    made = examine(
+        f"{EXAMPLES}/torch_transformer.py:Model", references="none", seeds=2, execute=runs
+    )
+    assert made["examined"]["kind"] == "torch" and made["ranks"] == {"analogy": 1}
+    with pytest.raises(Invalid, match="did you mean 'train'"):
+        examine(GPT2(), references="trian")
+    with pytest.raises(Invalid, match="must be a class or function of a file"):
+        examine(lambda vocab, length: None)
+
+
+def test_the_command_explains_a_fault_and_ends_with_two(written):
+    words = [sys.executable, "-m", "ontogeny.cli", "examine", written("return tokens")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr.startswith("ontogeny: Model made (3, 12) of tokens (3, 12)")
