@@ -154,7 +154,11 @@ TASKS = [
     Hops(values=3, hops=4, rows=5),
     Hops(values=3, hops=2, cyclic=False, rows=5),
     Lego(action="S3", chain=2, variables=9, rows=6),
-    Widened(Facts(most=4, choices=3, length=5, rows=20, held=10), vocab=99, length=9),
+    Widened(
+        Facts(most=4, subjects=3, relations=4, choices=3, length=5, rows=20, held=10),
+        vocab=99,
+        length=9,
+    ),
     Backwards(Hops(values=3, hops=2, cyclic=False, rows=5)),
 ]
 MODELS = [
