@@ -174,8 +174,8 @@ def examine(
     rate
         Of learning, for all exams.
     references
-        Beside which architectures of the same size: auto takes the results that the package
-        carries, train trains them here, none does without.
+        Beside which architectures of the same size: auto takes results that the package carries,
+        if it has any, train trains them here (six times as long), none does without.
     name
         What to call it [the name of the class].
     out
@@ -198,12 +198,48 @@ def examine(
             execute=execute,
         )
     console().print(table(card))
+    if references == "auto" and not card["references"]:
+        print("nothing of this size to stand beside is at hand: --references train makes it")
     write_whole(out / "card.json", json.dumps(card, indent=1, ensure_ascii=False) + "\n")
     figure = picture(card)
     for kind in ("png", "pdf"):
         figures.save(figure, out / f"card.{kind}")
     figures.close(figure)
     print(f"{out}/card.json, card.png, card.pdf")
+
+
+@app.command
+def references(
+    parameters: int = 300_000,
+    *,
+    battery: str = "quick",
+    seeds: Annotated[int, Parameter(name="--seeds", help="Seeds per exam")] = 3,
+    rate: float = 1e-3,
+    out: Path = Path("references.json"),
+    workers: Crew = None,
+    on: On = None,
+    store: Where = None,
+) -> None:
+    """Examine the architectures that others are compared with, at a size.
+
+    Parameters
+    ----------
+    parameters
+        How many parameters each should have, as nearly as it can.
+    battery
+        quick or full.
+    rate
+        Of learning, for all exams.
+    out
+        The file for their results.
+    """
+    from .exams.run import trained as sat
+    from .store import write_whole
+
+    with executor(store_at(store), workers, on) as execute:
+        results = sat(parameters, battery, seeds, rate, execute)
+    write_whole(out, json.dumps(results, ensure_ascii=False) + "\n")
+    print(out)
 
 
 @app.command

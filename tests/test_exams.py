@@ -18,7 +18,7 @@ from ontogeny.exams.bring import source_of
 from ontogeny.exams.card import card, picture, ranks, table
 from ontogeny.exams.check import check
 from ontogeny.exams.references import matched, parameters_of
-from ontogeny.exams.sit import Entrant, sit
+from ontogeny.exams.sit import Entrant, marked, wanted
 
 torch = pytest.importorskip("torch")
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -193,7 +193,8 @@ def test_modules_of_jax_run_like_models_of_the_laboratory(written, store, code, 
     entrant = Entrant("it", source_of(written("", code)))
     assert entrant.kind == kind and entrant.parameters > 0
     runs = lambda experiments, seeds: execute(experiments, seeds, store=store)  # noqa: E731
-    result = sit(entrant, (SHORT,), runs, 3, "short")
+    done = runs(wanted(entrant, (SHORT,), 1e-3), 3)
+    result = marked(entrant, (SHORT,), done, 3, "short")
     losses = next(iter(runs({"x": entrant.experiment(SHORT, 1e-3)}, 3).values()))
     assert (losses.curve("train loss")[:, -1] < losses.curve("train loss")[:, 0]).all()
     assert len(set(losses.curve("train loss")[:, 0])) == 3  # a seed is a start of its own
@@ -246,7 +247,7 @@ def test_identities_change_nothing_at_first_and_are_trained():
     assert (np.abs(slopes.match).sum() > 0) and (np.abs(slopes.copy).sum() > 0)
 
 
-def marked(name, success, samples):
+def result_of(name, success, samples):
     mark = {
         "asks": "?",
         "chance": 0.1,
@@ -260,8 +261,8 @@ def marked(name, success, samples):
 
 
 def test_ranks_go_by_success_and_then_by_samples():
-    mine = marked("mine", 1.0, 300)
-    others = [marked("a", 1.0, 200), marked("b", 0.5, None), marked("c", 1.0, 400)]
+    mine = result_of("mine", 1.0, 300)
+    others = [result_of("a", 1.0, 200), result_of("b", 0.5, None), result_of("c", 1.0, 400)]
     assert ranks(mine, others) == {"analogy": 2}
     assert ranks(mine, []) == {"analogy": 1}
 
@@ -269,7 +270,7 @@ def test_ranks_go_by_success_and_then_by_samples():
 def test_the_card_is_drawn_and_told():
     from rich.console import Console
 
-    made = card(marked("mine", 1.0, 300), [marked("a", 0.5, None)])
+    made = card(result_of("mine", 1.0, 300), [result_of("a", 0.5, None)])
     assert json.loads(json.dumps(made)) == made
     assert len(picture(made).axes) == 1
     screen = Console(width=160, record=True, file=io.StringIO())

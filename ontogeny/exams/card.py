@@ -45,7 +45,8 @@ def table(made: dict[str, Any]) -> Table:
         "samples and operations up to where it passes."
     )
     result = Table(box=None, pad_edge=False, header_style="bold", caption=caption)
-    for column in ("", "asks", "success", "chance", "passes after", "operations", "rank", "best"):
+    columns = ["", "asks", "success", "chance", "passes after", "operations", "rank", "best"]
+    for column in columns if references else columns[:-2]:
         result.add_column(column, justify="left" if column in ("", "asks", "best") else "right")
     for name, mark in examined["questions"].items():
         best = max(references, key=lambda r: r["questions"][name]["success"]["mean"], default=None)
@@ -54,16 +55,15 @@ def table(made: dict[str, Any]) -> Table:
         samples = f"{mark['samples']['mean']:,.0f} samples" if mark["samples"] else "–"
         operations = f"{mark['operations']['mean']:.1e}" if mark["operations"] else "–"
         sign = "[green]✓[/]" if mark["passed"] == examined["seeds"] else "[dim]·[/]"
-        result.add_row(
+        cells = [
             f"{sign} {name}",
             mark["asks"],
             _told(mark["success"]),
             f"{mark['chance']:.0%}",
             samples,
             operations,
-            rank,
-            top,
-        )
+        ]
+        result.add_row(*cells, *([rank, top] if references else []))
     return result
 
 

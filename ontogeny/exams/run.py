@@ -8,7 +8,7 @@ from .battery import RATE, battery
 from .bring import Source, source_of, source_of_factory
 from .card import card
 from .references import matched, shipped
-from .sit import Entrant, Execute, Result, sit
+from .sit import Entrant, Execute, Result, marked, wanted
 
 BESIDE = ("auto", "none", "train")
 
@@ -26,8 +26,8 @@ def examine(
     """The report card of a model: a class or function that makes it, where it stands in a file
     (`FILE.py:Model`), or a model of the laboratory.
 
-    `references`: beside which others? "auto" takes what the package carries of this size and
-    trains what it lacks, "train" trains all, "none" does without. `execute` says where it runs.
+    `references`: beside which others? "auto" takes what the package carries of about this size, if
+    it does, "train" trains them here, "none" does without. `execute` says where it runs.
     """
     from .battery import battery as named
 
@@ -36,20 +36,25 @@ def examine(
     exams, runner = named(battery), execute or _here
     brought = _brought(model)
     entrant = Entrant(name or _called(brought), brought)
-    examined = sit(entrant, exams, runner, seeds, battery, rate)
-    if references == "none":
-        return card(examined, [])
-    size = entrant.parameters
-    beside = shipped(size, battery, rate, seeds) if references == "auto" else []
-    return card(examined, beside or trained(size, battery, seeds, rate, runner))
+    runs = runner(wanted(entrant, exams, rate), seeds)
+    examined = marked(entrant, exams, runs, seeds, battery, rate)
+    size, beside = entrant.parameters, list[Result]()
+    if references == "auto":
+        beside = shipped(size, battery, rate, seeds)
+    elif references == "train":
+        beside = trained(size, battery, seeds, rate, runner)
+    return card(examined, beside)
 
 
 def trained(parameters: int, name: str, seeds: int, rate: float, execute: Execute) -> list[Result]:
-    """The reference architectures at a size, examined now."""
+    """The reference architectures at a size, examined now; runs of all of them share the cores."""
+    exams, models = battery(name), matched(parameters)
+    entrants = [Entrant(kind, model) for kind, model in models.items()]
+    every = {label: each for one in entrants for label, each in wanted(one, exams, rate).items()}
+    runs = execute(every, seeds)
     return [
-        sit(Entrant(kind, model), battery(name), execute, seeds, name, rate)
-        | {"matched": parameters}
-        for kind, model in matched(parameters).items()
+        marked(entrant, exams, runs, seeds, name, rate) | {"matched": parameters}
+        for entrant in entrants
     ]
 
 

@@ -65,26 +65,30 @@ class Entrant:
         return cost(experiment).steps[0]
 
 
-def sit(
+def wanted(entrant: Entrant, exams: tuple[Exam, ...], rate: float) -> dict[str, AnyExperiment]:
+    """The experiments of a battery, by name."""
+    return {f"{entrant.name}: {exam.name}": entrant.experiment(exam, rate) for exam in exams}
+
+
+def marked(
     entrant: Entrant,
     exams: tuple[Exam, ...],
-    execute: Execute,
+    runs: Mapping[str, Run],
     seeds: int,
     battery: str,
     rate: float = RATE,
 ) -> Result:
-    """All exams of a battery, by several seeds."""
-    wanted = {f"{entrant.name}: {exam.name}": entrant.experiment(exam, rate) for exam in exams}
-    runs = execute(wanted, seeds)
+    """What came of all exams of a battery."""
+    experiments = wanted(entrant, exams, rate)
     marks: dict[str, Any] = {}
-    for exam, name in zip(exams, wanted, strict=True):
+    for exam, name in zip(exams, experiments, strict=True):
         run = runs[name]
         step = entrant.operations(exam, rate)
         for question in exam.questions:
             marks[question.name] = {
                 "asks": question.asks,
                 "chance": question.chance,
-                **_marked(run, question.name, _rows(exam), step),
+                **_mark(run, question.name, _rows(exam), step),
                 "trouble": list(run.trouble),
                 "curve": {
                     "steps": run.steps.tolist(),
@@ -105,13 +109,13 @@ def sit(
         "rate": rate,
         "seeds": seeds,
         "room": [VOCAB, LENGTH],
-        "seconds": round(sum(runs[name].seconds for name in wanted), 1),
+        "seconds": round(sum(runs[name].seconds for name in experiments), 1),
         "environment": environment(),
         "questions": marks,
     }
 
 
-def _marked(run: Run, name: str, rows: int, operations: float) -> dict[str, Any]:
+def _mark(run: Run, name: str, rows: int, operations: float) -> dict[str, Any]:
     """Success at the end, and how much it took to pass; none where a seed never does."""
     curve = np.nan_to_num(run.curve(name))
     passed = curve > PASSED
