@@ -20,7 +20,7 @@ from ontogeny import (
     Associations,
     Asymmetry,
     AttentionStack,
-    Backwards,
+    BackwardHops,
     BigramGap,
     BlockError,
     BlockSparse,
@@ -159,7 +159,7 @@ TASKS = [
         vocab=99,
         length=9,
     ),
-    Backwards(Hops(values=3, hops=2, cyclic=False, rows=5)),
+    BackwardHops(values=3, hops=2, cyclic=False, rows=5),
 ]
 MODELS = [
     OneLayer(width=20, scale=0.5),

@@ -12,12 +12,12 @@ from ..probes.behaviour import Loss, Success, WholeSuccess
 from ..regimes.descent import AdamW
 from ..tasks.analogy import Analogy
 from ..tasks.facts import Facts
-from ..tasks.hops import Hops
+from ..tasks.hops import BackwardHops
 from ..tasks.lego import Lego
 from ..tasks.templates import Templates
 from ..tasks.triggers import Triggers
 from ..tasks.two_hop import TwoHop
-from ..tasks.widened import Backwards, Widened
+from ..tasks.widened import Widened
 from ..theory import template_sets
 
 VOCAB, LENGTH = 512, 80  # of the room
@@ -109,7 +109,7 @@ def exams(longer: int = 1) -> tuple[Exam, ...]:
             (Question("factual recall", f"{FACTS} facts, among noise", "test", 1 / 8),),
         ),
         Exam(
-            Backwards(Hops(values=3, hops=2, cyclic=False, rows=64)),
+            BackwardHops(values=3, hops=2, cyclic=False, rows=64),
             1200,
             (
                 Question(

@@ -115,5 +115,22 @@ class Hops(Task):
         return jnp.take_along_axis(blocks, which[..., None, None], axis=2)[:, :, 0], value
 
 
+class BackwardHops(Hops):
+    """The same written from right to left, for models that look back.
+
+    Functions that come next have been read before; and one is asked about a function only where it
+    has been read whole, that is at its first value: before, it may be unknown where it leads.
+    """
+
+    def sample(self, world: Int[Array, "hop value"], split: str, key: Key[Array, ""]) -> Batch:
+        batch = super().sample(world, split, key)
+        return Batch(
+            batch.inputs[:, ::-1],
+            self.length - 1 - batch.at,
+            batch.targets,
+            batch.weights * (batch.at % self.values == 0),
+        )
+
+
 def _permutations(key: Key[Array, ""], *shape: int) -> Int[Array, "..."]:
     return jnp.argsort(jr.uniform(key, shape), axis=-1)
