@@ -26,7 +26,7 @@ LEVELS = [
     {"report", "bench", "exams"},
     {"explore"},
     {"options"},
-    {"publish"},
+    {"publish", "guests"},
     {"cli"},
 ]
 KIN = {("models", "models"), ("regimes", "models"), ("probes", "models"), ("claims", "claims")}
@@ -61,7 +61,7 @@ def test_files_stay_small_and_silent(path):
     text = path.read_text()
     assert len(text.splitlines()) <= 350
     assert path.name not in ("utils.py", "common.py", "helpers.py")
-    if path.name not in ("cli.py", "publish.py"):
+    if path.name not in ("cli.py", "publish.py", "guests.py"):
         calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
         assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
 

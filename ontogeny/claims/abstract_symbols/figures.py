@@ -295,28 +295,12 @@ def an_identity_helps_with_majorities(
 
 # ------------------------------------------------------------------------ what needs real models
 
-REAL = "it needs pretrained language models, which the laboratory does not hold yet"
-untested(
-    PAPER,
-    "Figure 6",
-    "identities_improve_gpt2_on_wikitext",
-    "Trainable identities lower the perplexity of GPT-2 on Wikitext-2 from 64.00 to 60.46 and on "
-    "Wikitext-103 from 16.83 to 16.40.",
-    "it needs Wikitext and days of training a GPT-2 of 118 million parameters",
-)
-untested(
-    PAPER,
-    "Figure 7",
-    "pretraining_makes_symbols_abstract",
-    "Fine-tuned, a pretrained GPT-2 learns a template task from 32 samples (test loss 0.25), of "
-    "which one trained from scratch makes nothing (1.01).",
-    REAL,
-)
 untested(
     PAPER,
     "Figure 23",
     "small_pretrained_models_suffice",
     "Fine-tuned on αβα against αββ, small, medium and large pretrained GPT-2s all learn from a few "
     "dozen samples, the small one from the fewest.",
-    REAL,
+    "it needs GPT-2s of three sizes; `ontogeny real pretraining_makes_words_abstract --model PATH` "
+    "asks the same of each",
 )

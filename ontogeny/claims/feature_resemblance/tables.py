@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ...claim import claim, untested
+from ...claim import claim
 from ...evidence import Evidence, Run
 from .setting import (
     ALL_RATIOS,
@@ -177,15 +177,6 @@ def without_bridges_no_two_hops_in_gpt2(plain: Run) -> Iterator[Evidence]:
 
 
 # -------------------------------------------------------------------------------- Tables 2, 3 and 4
-
-untested(
-    PAPER,
-    "Table 2",
-    "order_matters_in_pretrained_language_models",
-    "Fine-tuned on sentences, Llama-3-1B and Qwen-2.5-1.5B conclude by analogy after joint "
-    "training or late attribution, and less after late similarity.",
-    "it needs pretrained language models, which the laboratory does not hold yet",
-)
 
 
 @claim(PAPER, "Table 3, joint", departures=RELU, joint=relu("train"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...claim import claim, untested
+from ...claim import claim
 from ...core import Experiment
 from ...evidence import Evidence, Run
 from ...models.embedding_mlp import EmbeddingReluMLP
@@ -237,16 +237,6 @@ def alignment_precedes_composition(small: Run) -> Iterator[Evidence]:
     aligned = small.first_step_above("alignment", 0.5)
     yield small.first_step_above("success", 0.5).exceeds(aligned)
 
-
-untested(
-    PAPER,
-    "Figure 8",
-    "pretrained_models_raise_the_object_without_the_bridge",
-    "Fine-tuned on single hops of real facts, pretrained models give the object more probability "
-    "when asked without the bridging relation, most where two hops come out right.",
-    "it needs pretrained language models and the TwoHopFact data, which the laboratory does not "
-    "hold yet",
-)
 
 # ------------------------------------------------------------------------- the form of the example
 

