@@ -172,5 +172,5 @@ def needing(one):
 
 
 def test_an_untested_claim_keeps_its_reason():
-    (verdict,) = judge(find(["order_matters_in_pretrained_language_models"]), execute)
-    assert verdict.outcome == Outcome.UNTESTED and "pretrained" in verdict.claim.untested
+    (verdict,) = judge(find(["small_pretrained_models_suffice"]), execute)
+    assert verdict.outcome == Outcome.UNTESTED and "three sizes" in verdict.claim.untested

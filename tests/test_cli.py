@@ -71,7 +71,7 @@ def test_list_knows_what_was_judged(folder):
     rows = {row["claim"]: row for row in json.loads(ontogeny("list", "--json", cwd=folder))}
     assert rows[CHEAP]["outcome"] == "supported" and not rows[CHEAP]["stale"]
     assert rows["attention_stays_balanced"]["outcome"] == ""
-    assert rows["order_matters_in_pretrained_language_models"]["outcome"] == "untested"
+    assert rows["small_pretrained_models_suffice"]["outcome"] == "untested"
     assert "· not judged" in ontogeny("list", cwd=folder)
 
 
@@ -80,7 +80,7 @@ def test_show_spells_everything_out(folder):
     for text in ("Lemma 1", "tuples: 10", "rate: 0.1", "departure: ", "✓ supported", "--seeds 5"):
         assert text in out
     assert "Not judged yet" in ontogeny("show", "attention_stays_balanced", cwd=folder)
-    assert "pretrained" in ontogeny("show", "order_matters_in_pretrained", cwd=folder)
+    assert "three sizes" in ontogeny("show", "small_pretrained_models_suffice", cwd=folder)
 
 
 def test_vary_shows_where_the_verdict_flips(folder):
@@ -183,7 +183,7 @@ def test_runs_lists_and_prunes(folder):
         (["vary", CHEAP, "--set", "regime.0.rate=-1"], "Descent.rate must be at least 0"),
         (["vary", CHEAP, "--set", "regime.0.rate=nan"], "must be a finite number"),
         (["vary", CHEAP, "--sweep", "task.ratio=1,1"], "must be there and differ"),
-        (["vary", "order_matters_in_pretrained_language_models"], "cannot be run here"),
+        (["vary", "small_pretrained_models_suffice"], "cannot be run here"),
     ],
 )
 def test_bad_input_is_named_with_exit_code_2(tmp_path, words, message):

@@ -302,3 +302,12 @@ def test_the_command_explains_a_fault_and_ends_with_two(written):
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 2
     assert done.stderr.startswith("ontogeny: Model made (3, 12) of tokens (3, 12)")
+
+
+def test_the_guides_model_is_sound(tmp_path):
+    guide = (EXAMPLES.parent / "docs" / "examine.md").read_text()
+    code = guide.partition("```python\n")[2].partition("```")[0]
+    file = tmp_path / "guide.py"
+    file.write_text(code)
+    kind, size = check(source_of(f"{file}:Model"))
+    assert kind == "torch" and size > 1e5

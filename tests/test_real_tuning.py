@@ -105,6 +105,8 @@ def test_every_order_tells_each_premise_equally_often_and_never_the_conclusion(t
         assert not concluded & set(counts)
     course = told(order="no attribution", steps=18).begin(0)
     assert all(course.lesson(step)[0] == course.similarity for step in range(18))
+    course = told(order="no similarity", steps=18).begin(0)
+    assert all(course.lesson(step)[0] == course.attribution for step in range(18))
     first, last = told(order="late similarity").begin(0), told(order="late attribution").begin(0)
     assert first.lesson(0)[0] == first.attribution and first.lesson(2)[0] == first.similarity
     assert last.lesson(3)[0] == last.similarity and last.lesson(4)[0] == last.attribution

@@ -24,7 +24,9 @@ class NaturalAnalogy(External):
     """
 
     pretrained: Pretrained = Pretrained()
-    order: str = choice("joint", "late attribution", "late similarity", "no attribution")
+    order: str = choice(
+        "joint", "late attribution", "late similarity", "no attribution", "no similarity"
+    )
     names: str = choice("real", "made up")
     tuples: str = static(default="analogies")
     parts: int = count(12)
@@ -78,6 +80,8 @@ class _Concluding(Learner):
         match self.asked.order:
             case "joint":
                 return self.similarity + self.attribution, 0
+            case "no similarity":
+                return self.attribution, 0
             case "late attribution" if step >= 2 * third:
                 return self.attribution, 2 * third
             case "late similarity" if step < third:
