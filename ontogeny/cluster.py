@@ -28,6 +28,7 @@ from .workers import grown, settle
 
 _AHEAD = 64  # messages that a worker may have ready: it waits while nobody fetches them
 _FAREWELL = 20.0  # seconds in which those at work may save
+_TRIES = 3  # to be let in
 
 
 class Cluster(Pool):
@@ -75,18 +76,23 @@ def _connected(address: str | None, modules: Sequence[ModuleType]) -> Any:
         "py_modules": [str(_home(module)) for module in (sys.modules[__package__], *modules)],
         "env_vars": {"ONTOGENY_COMMIT": commit()},
     }
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that Ray forks while JAX has threads: it execs too
-            ray.init(
-                address,
-                include_dashboard=None if address else False,
-                logging_level=logging.ERROR,
-                log_to_driver=False,
-                runtime_env=code,
-            )
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise Invalid(f"no Ray cluster at {address or 'this machine'}: {error}") from None
+    for left in reversed(range(_TRIES)):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that Ray forks while JAX has threads: it execs
+                ray.init(
+                    address,
+                    include_dashboard=None if address else False,
+                    logging_level=logging.ERROR,
+                    log_to_driver=False,
+                    runtime_env=code,
+                )
+            break
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            if not left or "Starting Ray client server failed" not in str(error):
+                where = address or "this machine"
+                raise Invalid(f"no Ray cluster at {where}: {error}") from None
+            time.sleep(1)  # it is there, and busy with those who came before
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, before)  # Ray would have us exit without a word
     return ray

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .core import AnyExperiment
+from .core import AnyExperiment, External
 from .cost import Cost, cost
 from .crew import WORTH_SENDING, Pool, Progress
 from .evidence import Run
@@ -143,7 +143,9 @@ def plan(missing: Sequence[Lane], pool: Pool, store: Store | None = None) -> lis
         widest = min(math.ceil(len(row) / fair), room, _LANES)
         side = abreast(widest, max(costs[key].steps, default=0.0))
         rows = [tuple(row[n : n + side]) for n in range(0, len(row), side)]
-        pieces = min(max(fair, math.ceil(len(row) / _LANES)), len(rows))
+        few = math.ceil(len(row) / _LANES)
+        alone = isinstance(row[0].experiment, External)  # each holds a model: one at a time
+        pieces = len(rows) if alone else min(max(fair, few), len(rows))
         for turn, piece in enumerate(np.array_split(np.arange(len(rows)), pieces)):
             members = tuple(lane for place in piece for lane in rows[place])
             # later pieces of a group wait a little, and find its program compiled

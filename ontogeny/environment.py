@@ -32,8 +32,10 @@ def missing(extra: str) -> str:
 def environment() -> dict[str, Any]:
     """What an answer may depend on besides its experiment."""
     packages = ("ontogeny", "jax", "jaxlib", "equinox", "optax", "numpy")
+    others = ("torch", "transformers", "peft")
+    versions = {name: _version(name) for name in packages + others}
     return {
-        "versions": {name: _version(name) for name in packages},
+        "versions": {name: found for name, found in versions.items() if found or name in packages},
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "processor": processor(),

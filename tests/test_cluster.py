@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from conftest import PROBES, tiny
 
-from ontogeny import Cluster, Invalid, Store, execute
+from ontogeny import Cluster, Invalid, Store, cluster, execute
 from ontogeny.claim import find_one
 from ontogeny.claim import judge as claims
 from ontogeny.crew import Progress, WorkerError
@@ -218,3 +218,23 @@ def test_without_ray_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr("ontogeny.environment.find_spec", lambda name: None)
     with pytest.raises(Invalid, match=r"pip install 'ontogeny\[cluster\]'"):
         execute({"x": tiny()}, seeds=1, on=Cluster())
+
+
+def test_a_cluster_that_is_busy_is_asked_again_and_one_that_is_not_there_is_not(monkeypatch):
+    tries = []
+
+    def init(address, **_):
+        tries.append(address)
+        if "busy" in address and len(tries) < 3:
+            raise RuntimeError("Starting Ray client server failed. See the logs.")
+        if "nobody" in address:
+            raise ConnectionError("nobody there")
+
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    monkeypatch.setattr("ray.init", init)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    cluster._connected("ray://busy:1", ())
+    assert len(tries) == 3
+    with pytest.raises(Invalid, match="no Ray cluster at ray://nobody:1: nobody there"):
+        cluster._connected("ray://nobody:1", ())
+    assert len(tries) == 4

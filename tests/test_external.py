@@ -62,7 +62,8 @@ def test_an_external_experiment_runs_and_is_kept(store):
 def test_resumed_it_is_as_if_uninterrupted(store, after):
     whole = execute({"walk": Walking()}, seeds=2)["walk"]
     both = lanes("walk", Walking(), range(2))
-    (unit,) = plan(both, Here(), store)
+    unit, other = plan(both, Here(), store)  # each holds a model of its own: one at a time
+    assert unit.lanes == (both[0],) and other.lanes == (both[1],)
     looks = []
     asked = lambda: "stop" if len(looks) >= after else ""  # noqa: E731
     with pytest.raises(Interrupted):

@@ -67,6 +67,7 @@ def pretraining_makes_words_abstract(
         "{model} instead of GPT-2",
         "a head is strong if its trace over norm is four times what chance gives; each seed has a "
         "third of the heads to itself",
+        "the bounds were written after a look at the heads",
     ),
     pretrained=HeadDiagonals(),
     scratch=HeadDiagonals(start="fresh"),
