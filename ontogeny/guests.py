@@ -141,7 +141,7 @@ def weights(
     from .claim import find_one
     from .core import Experiment
     from .fields import Invalid, did_you_mean
-    from .interchange import trained, write
+    from .interchange import check, trained, write
 
     known = find_one(claim).named(scale_of(scale))
     name = experiment or next(iter(known), "")
@@ -150,6 +150,7 @@ def weights(
     chosen = known[name]
     if not isinstance(chosen, Experiment):
         raise Invalid(f"{name} is external: it has no model of the laboratory")
+    check(chosen, format_)
 
     def tell(look: "Look") -> None:
         sys.stderr.write(f"\r{name}: step {look.step} of {look.steps} ")

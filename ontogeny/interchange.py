@@ -16,7 +16,7 @@ import numpy as np
 from .core import Experiment, Params
 from .environment import environment
 from .fields import Invalid
-from .models.gpt2 import GPT2, ScaledGPT2
+from .models.gpt2 import GPT2, IdentityGPT2, ScaledGPT2
 from .models.gpt2 import Params as GPT2Params
 from .perform import Look
 from .row import Compiled, lanes
@@ -52,18 +52,28 @@ def named(params: Params) -> Arrays:
     }
 
 
+def check(experiment: Experiment, form: str) -> None:
+    """Refuses what cannot be written in a format, before anything is trained for it."""
+    model = experiment.model
+    if form not in FORMATS:
+        raise Invalid(f"no format {form!r}: {' or '.join(FORMATS)}")
+    if form == "gpt2" and isinstance(model, IdentityGPT2):
+        raise Invalid(f"a {type(model).__name__} has identities that a GPT-2 has no place for")
+    if form == "gpt2" and not isinstance(model, GPT2 | ScaledGPT2):
+        raise Invalid(f"a {type(model).__name__} is no GPT-2: write it as safetensors")
+
+
 def write(
     experiment: Experiment, params: Params, seed: int, folder: Path, form: str = "safetensors"
 ) -> list[Path]:
     """Writes `model.safetensors` and `config.json`: as the laboratory names things, or as a GPT-2
     of the transformers library."""
+    check(experiment, form)
     if form == "gpt2":
         arrays, config = gpt2(experiment, params)
-    elif form == "safetensors":
+    else:
         arrays = named(params)
         config = {"experiment": spell(experiment), "seed": seed, "environment": environment()}
-    else:
-        raise Invalid(f"no format {form!r}: {' or '.join(FORMATS)}")
     from safetensors.numpy import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -90,13 +100,10 @@ def read(folder: Path, like: Params) -> Params:
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
-def gpt2(experiment: Experiment, params: Params) -> tuple[Arrays, dict[str, Any]]:
+def gpt2(experiment: Experiment, params: GPT2Params) -> tuple[Arrays, dict[str, Any]]:
     """The same function as transformers' `GPT2LMHeadModel` has it."""
     model, task = experiment.model, experiment.task
-    if not isinstance(model, GPT2 | ScaledGPT2) or not isinstance(params, GPT2Params):
-        raise Invalid(f"a {type(model).__name__} is no GPT-2: write it as safetensors")
-    if params.blocks.identities is not None:
-        raise Invalid(f"a {type(model).__name__} has identities that a GPT-2 has no place for")
+    assert isinstance(model, GPT2 | ScaledGPT2)
     arrays: dict[str, Any] = {
         "transformer.wte.weight": params.tokens,
         "transformer.wpe.weight": params.positions,

@@ -184,6 +184,11 @@ def test_runs_lists_and_prunes(folder):
         (["vary", CHEAP, "--set", "regime.0.rate=nan"], "must be a finite number"),
         (["vary", CHEAP, "--sweep", "task.ratio=1,1"], "must be there and differ"),
         (["vary", "small_pretrained_models_suffice"], "cannot be run here"),
+        (["examine", "nothing.py:Model"], "there is no file nothing.py"),
+        (["weights", CHEAP, "--format", "gpt2"], "a OneLayer is no GPT-2"),
+        (["weights", CHEAP, "--experiment", "trainde"], "did you mean 'trained'"),
+        (["models", "get", "smolm"], "did you mean 'smollm2-135m'"),
+        (["real", CHEAP], "no claim about real models is called"),
     ],
 )
 def test_bad_input_is_named_with_exit_code_2(tmp_path, words, message):
