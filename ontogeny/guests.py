@@ -181,7 +181,7 @@ def real(
     model
         smollm2-135m, the path of a folder or GGUF file, or a name on the hub (owner/name).
     """
-    from .claim import Scale, find_one, write_json
+    from .claim import Scale, write_json
     from .claim import judge as judge_claims
     from .ledger import remember
     from .real.register import asked_of
@@ -189,7 +189,7 @@ def real(
     from .report.screen import show_verdicts
     from .store import write_whole
 
-    place, chosen = store_at(store), asked_of(find_one(claim).name, model)
+    place, chosen = store_at(store), asked_of(claim, model)
     with executor(place, workers, on) as execute:
         verdicts = judge_claims([chosen], execute, Scale.LAPTOP, seeds)
     if model == DEFAULT:  # what is remembered of a claim is about the model that it names

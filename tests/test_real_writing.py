@@ -208,3 +208,12 @@ def test_without_the_model_a_claim_is_untested_and_says_how_to_get_it(tmp_path, 
     shelf.place("smollm2-135m").write_bytes(b"")
     register.real_claim(paper, "here", **given)(made_up)
     assert register.CLAIMS["made_up"].evidence is made_up
+
+
+def test_a_model_that_is_not_here_is_missed_before_anything_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(Invalid, match="cannot be judged here: it needs a model: ontogeny models"):
+        register.asked_of("truncation_turns_the_into_the_answer", "smollm2-135m")
+    monkeypatch.setattr(register, "lacking", lambda: "it needs torch")
+    with pytest.raises(Invalid, match="cannot be judged here: it needs torch"):
+        register.asked_of("truncation_turns_the_into_the_answer", str(tmp_path))

@@ -10,6 +10,7 @@ from ..evidence import Evidence
 from ..fields import Invalid, did_you_mean
 from .libraries import lacking
 from .models import Pretrained, absent, pinned
+from .shelf import SHELF
 
 THE_DEFAULT = "SmolLM2-135M-Instruct (GGUF Q4_1, in single precision)"
 
@@ -50,6 +51,8 @@ def asked_of(name: str, model: str) -> Claim:
     if len(found) > 1:
         raise Invalid(f"{name!r} could be any of {', '.join(found)}")
     made = REAL[found[0]]
+    if reason := lacking() or (absent(model) if model in SHELF else ""):
+        raise Invalid(f"{name} cannot be judged here: {reason}")
     chosen = pinned(model)
     experiments = {key: _with(each, chosen) for key, each in made.experiments.items()}
     if "{model}" not in " ".join(made.departures):
