@@ -177,8 +177,12 @@ def test_a_driver_that_dies_leaves_a_store_that_another_goes_on_with(pair, tmp_p
     first.communicate()
     partial = list((tmp_path / "store").glob("partial/*/*"))
     assert partial or Store(tmp_path / "store").names()
-    second = judge(tmp_path / "store", pair.address)
-    _, err = second.communicate(timeout=120)
+    for _ in range(3):  # Ray may still be busy with the one that died
+        second = judge(tmp_path / "store", pair.address)
+        _, err = second.communicate(timeout=120)
+        if "Starting Ray client server failed" not in err:
+            break
+        time.sleep(5)
     assert second.returncode == 0, err
     resumed = [int(step) for step in re.findall(r"step (\d+)/", err)]
     assert not partial or min(resumed) > 0
