@@ -228,7 +228,9 @@ def test_the_hub_is_asked_only_for_its_own_names(tmp_path, monkeypatch):
 
 def test_without_the_libraries_one_line_says_what_to_install(monkeypatch):
     libraries.library.cache_clear()
-    monkeypatch.setattr(libraries, "find_spec", lambda name: None if name == "peft" else name)
+    monkeypatch.setattr(
+        "ontogeny.environment.find_spec", lambda name: None if name == "peft" else name
+    )
     with pytest.raises(Invalid, match=r"needs peft: pip install 'ontogeny\[real\]'"):
         libraries.library("torch")
     libraries.library.cache_clear()

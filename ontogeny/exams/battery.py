@@ -62,13 +62,17 @@ class Exam(NamedTuple):
         """The task, among the tokens that all exams share."""
         return Widened(self.task, vocab=VOCAB, length=LENGTH)
 
+    @property
+    def probes(self) -> dict[str, Probe]:
+        """What is looked at: the loss, then every question."""
+        asked = {question.name: question.probe for question in self.questions}
+        return {"train loss": Loss(self.train), **asked}
+
     def experiment(self, model: Model, rate: float = RATE) -> Experiment:
         """The exam, sat by a model of the laboratory."""
-        probes = {question.name: question.probe for question in self.questions}
         until = Until(self.name, level=LEARNT, side="above")
         stage = AdamW(steps=self.steps, rate=rate, split=self.train, batch=self.batch, until=until)
-        probes = {"train loss": Loss(self.train), **probes}
-        return Experiment(self.room, model, (stage,), probes, looks=LOOKS)
+        return Experiment(self.room, model, (stage,), self.probes, looks=LOOKS)
 
 
 def exams(longer: int = 1) -> tuple[Exam, ...]:

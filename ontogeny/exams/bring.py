@@ -155,12 +155,13 @@ def size_of(module: Any, length: int) -> int:
         case "flax":
             tokens = jax.ShapeDtypeStruct((length,), np.int32)
             variables = jax.eval_shape(lambda t: module.init(jr.key(0), t), tokens)
-            return _numbers(variables.get("params", {}))
+            return numbers_in(variables.get("params", {}))
         case _:
-            return _numbers(eqx.filter(module, eqx.is_inexact_array))
+            return numbers_in(eqx.filter(module, eqx.is_inexact_array))
 
 
-def _numbers(tree: Any) -> int:
+def numbers_in(tree: Any) -> int:
+    """How many numbers the arrays of a tree hold."""
     return int(sum(np.prod(leaf.shape) for leaf in jax.tree.leaves(tree)))
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 
 from ..core import Model
 from ..models.decoder import Decoder
@@ -17,6 +16,7 @@ from ..models.gpt2 import GPT2, IdentityGPT2
 from ..models.recurrent import LSTM
 from ..models.window_mlp import WindowMLP
 from .battery import LENGTH, VOCAB, exams
+from .bring import numbers_in
 
 # Each by its width: two layers of four heads, positions as named; the rest follows from the size.
 KINDS: dict[str, Callable[[int], Model]] = {
@@ -52,7 +52,7 @@ def parameters_of(model: Model) -> int:
     """How many numbers a model of the laboratory trains, in the room of the exams."""
     (first, *_) = exams()
     shapes = jax.eval_shape(partial(model.init, first.room), jr.key(0))
-    return int(sum(np.prod(leaf.shape) for leaf in jax.tree.leaves(shapes)))
+    return numbers_in(shapes)
 
 
 def shipped(parameters: int, battery: str, rate: float, seeds: int) -> list[dict[str, Any]]:

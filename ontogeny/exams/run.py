@@ -4,7 +4,8 @@ from typing import Any
 
 from ..core import Model
 from ..fields import Invalid, did_you_mean
-from .battery import RATE, battery
+from .battery import RATE
+from .battery import battery as exams_of
 from .bring import Source, source_of, source_of_factory
 from .card import card
 from .references import matched, shipped
@@ -29,11 +30,9 @@ def examine(
     `references`: beside which others? "auto" takes what the package carries of about this size, if
     it does, "train" trains them here, "none" does without. `execute` says where it runs.
     """
-    from .battery import battery as named
-
     if references not in BESIDE:
         raise Invalid(f"references={references!r}: {did_you_mean(references, BESIDE)}")
-    exams, runner = named(battery), execute or _here
+    exams, runner = exams_of(battery), execute or _here
     brought = _brought(model)
     entrant = Entrant(name or _called(brought), brought)
     runs = runner(wanted(entrant, exams, rate), seeds)
@@ -48,7 +47,7 @@ def examine(
 
 def trained(parameters: int, name: str, seeds: int, rate: float, execute: Execute) -> list[Result]:
     """The reference architectures at a size, examined now; runs of all of them share the cores."""
-    exams, models = battery(name), matched(parameters)
+    exams, models = exams_of(name), matched(parameters)
     entrants = [Entrant(kind, model) for kind, model in models.items()]
     every = {label: each for one in entrants for label, each in wanted(one, exams, rate).items()}
     runs = execute(every, seeds)

