@@ -92,7 +92,7 @@ def _connected(address: str | None, modules: Sequence[ModuleType]) -> Any:
             if not left or "Starting Ray client server failed" not in str(error):
                 where = address or "this machine"
                 raise Invalid(f"no Ray cluster at {where}: {error}") from None
-            time.sleep(2)  # it is there, and busy with those who came before
+            time.sleep(2)  # its head forked beside gRPC's threads and aborted: by chance
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, before)  # Ray would have us exit without a word
     return ray
