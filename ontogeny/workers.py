@@ -3,6 +3,7 @@
 Two such processes beat one process with two threads by 1.4 to 1.9 times on small models.
 """
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -178,6 +179,9 @@ def _see_through(
 _GROWN = 2**30
 
 
+_M_ARENA_MAX = -8  # in glibc's malloc.h: how many heaps there may be
+
+
 def grown() -> bool:
     """Whether this process has become large."""
     try:
@@ -191,6 +195,8 @@ def settle() -> None:
     """Keeps XLA to one thread in this process, and its programs on disk."""
     flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
+    with suppress(AttributeError, OSError):  # glibc: compiling takes a tenth less memory
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
     remember_programs()
 
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from ontogeny import GPT2, Analogy, BackwardHops, IdentityGPT2, Invalid, WindowMLP, examine
-from ontogeny.exams.battery import LENGTH, LOOKS, VOCAB, Exam, Question, battery
+from ontogeny.exams.battery import LENGTH, LOOKS, RATE, VOCAB, Exam, Question, battery
 from ontogeny.exams.bring import source_of
 from ontogeny.exams.card import card, picture, ranks, table
 from ontogeny.exams.check import check
-from ontogeny.exams.references import matched, parameters_of
-from ontogeny.exams.sit import Entrant, marked, wanted
+from ontogeny.exams.references import KINDS, matched, parameters_of, shipped
+from ontogeny.exams.sit import Entrant, marked, summary, wanted
 
 torch = pytest.importorskip("torch")
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -250,30 +250,53 @@ def test_identities_change_nothing_at_first_and_are_trained():
     assert (np.abs(slopes.match).sum() > 0) and (np.abs(slopes.copy).sum() > 0)
 
 
-def result_of(name, success, samples):
+def result_of(name, success, samples=None):
     mark = {
         "asks": "?",
         "chance": 0.1,
-        "success": {"mean": success, "low": success - 0.1, "high": success + 0.1, "each": []},
+        "success": summary(np.array(success)),
         "passed": 3 if samples else 0,
-        "samples": samples and {"mean": samples},
-        "operations": samples and {"mean": samples * 1e6},
+        "samples": samples and summary(np.array(samples)),
+        "operations": samples and summary(1e6 * np.array(samples)),
     }
     about = {"parameters": 1000, "battery": "quick", "seeds": 3}
     return {"name": name, "questions": {"analogy": mark}, **about}
 
 
-def test_ranks_go_by_success_and_then_by_samples():
-    mine = result_of("mine", 1.0, 300)
-    others = [result_of("a", 1.0, 200), result_of("b", 0.5, None), result_of("c", 1.0, 400)]
-    assert ranks(mine, others) == {"analogy": 2}
-    assert ranks(mine, []) == {"analogy": 1}
+ALL = [1.0, 1.0, 1.0]
+MINE = result_of("mine", ALL, [290.0, 300.0, 310.0])
+
+
+@pytest.mark.parametrize(
+    ("other", "rank"),
+    [
+        (result_of("sooner", ALL, [190.0, 200.0, 210.0]), 2),
+        (result_of("later", ALL, [390.0, 400.0, 410.0]), 1),
+        (result_of("sooner by chance", ALL, [100.0, 300.0, 400.0]), 1),
+        (result_of("worse", [0.4, 0.5, 0.6]), 1),
+    ],
+)
+def test_ranks_count_who_is_clearly_better_by_success_then_by_samples(other, rank):
+    assert ranks(MINE, [other]) == {"analogy": rank}
+    assert ranks(MINE, [other, other]) == {"analogy": 2 * rank - 1}
+    alone = result_of("mine", ALL[:1], [300.0])
+    assert ranks(alone, [result_of("other", [0.9])]) == {"analogy": 1}
+    assert ranks(result_of("mine", [0.9]), [alone]) == {"analogy": 2}
+
+
+def test_what_the_package_carries_is_of_the_exams_as_they_are():
+    carried = shipped(300_000, "quick", RATE, 3)
+    assert [row["name"] for row in carried] == list(KINDS)
+    for row in carried:
+        assert abs(row["parameters"] / 300_000 - 1) < 0.1
+        assert row["parameters"] == parameters_of(matched(300_000)[row["name"]])
+    assert shipped(300_000, "full", RATE, 3) == [] == shipped(3_000_000, "quick", RATE, 3)
 
 
 def test_the_card_is_drawn_and_told():
     from rich.console import Console
 
-    made = card(result_of("mine", 1.0, 300), [result_of("a", 0.5, None)])
+    made = card(MINE, [result_of("a", [0.4, 0.5, 0.6])])
     assert json.loads(json.dumps(made)) == made
     assert len(picture(made).axes) == 1
     screen = Console(width=160, record=True, file=io.StringIO())

@@ -10,6 +10,7 @@ from ..core import Experiment, Model, Probe, Task, Until
 from ..fields import Invalid, did_you_mean
 from ..probes.behaviour import Loss, Success, WholeSuccess
 from ..regimes.descent import AdamW
+from ..spell import digest, spell
 from ..tasks.analogy import Analogy
 from ..tasks.facts import Facts
 from ..tasks.hops import BackwardHops
@@ -155,6 +156,11 @@ def _templates(name: str, asks: str, chance: float, which: str | int) -> Exam:
 
 
 BATTERIES = {"quick": 1, "full": 10}
+
+
+def signature(exams: tuple[Exam, ...]) -> str:
+    """A name for these exams: marks can be compared where it is the same."""
+    return digest({"exams": spell(exams), "room": [VOCAB, LENGTH], "learnt": LEARNT})
 
 
 def battery(name: str) -> tuple[Exam, ...]:

@@ -3,25 +3,36 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from rich.table import Table
 
+from ..evidence import interval
 from .battery import PASSED
 from .sit import Result
 
 
 def ranks(examined: Result, references: Sequence[Result]) -> dict[str, int]:
-    """One and how many do clearly better: by success, then by the samples it took."""
-
-    def order(result: Result, question: str) -> tuple[float, float]:
-        mark = result["questions"][question]
-        samples = mark["samples"]["mean"] if mark["samples"] else float("inf")
-        return -round(mark["success"]["mean"], 2), samples
-
+    """One and how many do clearly better."""
     return {
-        question: 1
-        + sum(order(other, question) < order(examined, question) for other in references)
-        for question in examined["questions"]
+        question: 1 + sum(_better(other["questions"][question], mark) for other in references)
+        for question, mark in examined["questions"].items()
     }
+
+
+def _better(other: Result, mark: Result) -> bool:
+    """By success; where seeds leave that open, by the samples it took."""
+    if sign := _clearly(other["success"], mark["success"]):
+        return sign > 0
+    return bool(other["samples"] and mark["samples"]) and (
+        _clearly(mark["samples"], other["samples"]) > 0
+    )
+
+
+def _clearly(left: Result, right: Result) -> int:
+    """The sign of the difference, seed by seed, if its interval leaves zero out; else 0."""
+    gaps = np.subtract(left["each"], right["each"])
+    low, high = interval(gaps) if len(gaps) > 1 else (gaps[0], gaps[0])
+    return int(low > 0) - int(high < 0)
 
 
 def card(examined: Result, references: Sequence[Result]) -> dict[str, Any]:
@@ -93,8 +104,8 @@ def picture(made: dict[str, Any]) -> Any:
             s=26,
             marker="osD^vP"[place % 6],
             color=plt.get_cmap("tab10")(place + 1),
-            alpha=0.8,
             linewidth=0,
+            zorder=3,
             label=reference["name"],
         )
     for n, name in enumerate(names):
@@ -102,18 +113,19 @@ def picture(made: dict[str, Any]) -> Any:
         success, chance = mark["success"], mark["chance"]
         low = success["low"] if success["low"] is not None else success["mean"]
         high = success["high"] if success["high"] is not None else success["mean"]
-        axes.plot([max(0, low), min(1, high)], [n, n], color="black", linewidth=1.2, zorder=4)
         label = examined["name"] if n == 0 else None
-        axes.scatter(success["mean"], n, s=70, color="black", zorder=5, label=label)
-        axes.plot([chance, chance], [n - 0.35, n + 0.35], color="0.6", linewidth=1, zorder=0)
+        axes.barh(n, success["mean"], height=0.62, color="tab:blue", alpha=0.35, label=label)
+        axes.plot([max(0, low), min(1, high)], [n, n], color="tab:blue", linewidth=2, zorder=2)
+        axes.plot([chance, chance], [n - 0.31, n + 0.31], color="0.4", linewidth=1, zorder=2)
         if references:
             rank = f"{made['ranks'][name]}."
             axes.text(1.04, n, rank, va="center", fontsize=9, clip_on=False)
     axes.axvline(PASSED, color="0.85", linewidth=1, zorder=0)
-    axes.set(yticks=range(len(names)), yticklabels=names, xlim=(-0.02, 1.02), ylim=(-0.6, None))
-    axes.invert_yaxis()
-    axes.set_xlabel("success on what was never shown (grey: chance; at the right: rank)")
-    axes.grid(axis="y", color="0.95", zorder=0)
+    axes.set(yticks=range(len(names)), yticklabels=names)
+    axes.set(xlim=(-0.02, 1.02), ylim=(len(names) - 0.4, -0.6))
+    axes.set_xlabel("success on what was never shown (grey: chance; at the right: one and how many do clearly better)")
+    axes.grid(axis="y", color="0.95")
+    axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.tick_params(axis="y", length=0)

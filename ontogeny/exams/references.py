@@ -15,7 +15,8 @@ from ..models.decoder import Decoder
 from ..models.gpt2 import GPT2, IdentityGPT2
 from ..models.recurrent import LSTM
 from ..models.window_mlp import WindowMLP
-from .battery import LENGTH, VOCAB, exams
+from .battery import battery as exams_of
+from .battery import exams, signature
 from .bring import numbers_in
 
 # Each by its width: two layers of four heads, positions as named; the rest follows from the size.
@@ -59,10 +60,10 @@ def shipped(parameters: int, battery: str, rate: float, seeds: int) -> list[dict
     """Results that the package carries, of nearly this size and the same training; or none."""
     place = files("ontogeny.exams").joinpath("references.json")
     known: list[dict[str, Any]] = json.loads(place.read_text()) if place.is_file() else []
+    wanted = signature(exams_of(battery))
     return [
         row
         for row in known
-        if (row["battery"], row["rate"], row["seeds"]) == (battery, rate, seeds)
-        and row["room"] == [VOCAB, LENGTH]
+        if (row["exams"], row["rate"], row["seeds"]) == (wanted, rate, seeds)
         and abs(jnp.log(row["matched"] / parameters)) < jnp.log(1.5)
     ]

@@ -11,7 +11,7 @@ from ..core import AnyExperiment, Model
 from ..cost import cost
 from ..environment import environment
 from ..evidence import Run, interval
-from .battery import FACTS, LEARNT, LENGTH, LOOKS, PASSED, RATE, VOCAB, Exam
+from .battery import FACTS, LEARNT, LENGTH, LOOKS, PASSED, RATE, VOCAB, Exam, signature
 from .bring import Source, factory_of, made
 from .check import check
 from .jaxed import Brought
@@ -91,13 +91,13 @@ def marked(
                 "trouble": list(run.trouble),
                 "curve": {
                     "steps": run.steps.tolist(),
-                    "success": np.round(run.curve(question.name), 4).tolist(),
+                    "success": np.round(run.curve(question.name).astype(float), 4).tolist(),
                 },
             }
     recalled = marks.get("factual recall")
     if recalled:
         each = np.array(recalled["success"]["each"]) * FACTS / entrant.parameters
-        recalled["facts per parameter"] = _interval(each)
+        recalled["facts per parameter"] = summary(each)
     return {
         "name": entrant.name,
         "kind": entrant.kind,
@@ -107,7 +107,7 @@ def marked(
         "battery": battery,
         "rate": rate,
         "seeds": seeds,
-        "room": [VOCAB, LENGTH],
+        "exams": signature(exams),
         "seconds": round(sum(runs[name].seconds for name in experiments), 1),
         "environment": environment(),
         "questions": marks,
@@ -122,10 +122,10 @@ def _mark(run: Run, name: str, rows: int, operations: float) -> dict[str, Any]:
     steps = run.steps[passed.argmax(axis=1)].astype(float)
     took = steps if emerged.all() else None
     return {
-        "success": _interval(curve[:, -1]),
+        "success": summary(curve[:, -1]),
         "passed": int(emerged.sum()),
-        "samples": None if took is None else _interval(took * rows),
-        "operations": None if took is None else _interval(took * operations),
+        "samples": None if took is None else summary(took * rows),
+        "operations": None if took is None else summary(took * operations),
     }
 
 
@@ -141,6 +141,7 @@ def _rows(exam: Exam) -> int:
     return int(jax.eval_shape(drawn, jr.key(0)).inputs.shape[0])
 
 
-def _interval(values: np.ndarray) -> dict[str, Any]:
+def summary(values: np.ndarray) -> dict[str, Any]:
+    """The mean over seeds, its interval if there is one, and each seed."""
     low, high = (None if np.isnan(end) else end for end in interval(values))
     return {"mean": float(np.mean(values)), "low": low, "high": high, "each": values.tolist()}
