@@ -170,23 +170,32 @@ class Model(eqx.Module):
     def __call__(self, tokens):
         return jax.vmap(self.read)(self.embed[(tokens + self.shift[0])])
 """
-FLAX = """
+LINEN = """
+import flax.linen as nn
 import jax.numpy as jnp
-import jax.random as jr
 
-class Model:  # what a flax module looks like from outside
-    def __init__(self, vocab, length):
-        self.vocab = vocab
+class Model(nn.Module):
+    vocab: int
+    length: int
 
-    def init(self, key, tokens):
-        return {"params": {"table": jr.normal(key, (self.vocab, self.vocab))}}
+    @nn.compact
+    def __call__(self, tokens):
+        return nn.Dense(self.vocab)(jnp.cumsum(nn.Embed(self.vocab, 8)(tokens), axis=0))
+"""
+NNX = """
+from flax import nnx
+import jax.numpy as jnp
 
-    def apply(self, variables, tokens):
-        return variables["params"]["table"][tokens]
+class Model(nnx.Module):
+    def __init__(self, vocab, length, rngs):
+        self.embed, self.read = nnx.Embed(vocab, 8, rngs=rngs), nnx.Linear(8, vocab, rngs=rngs)
+
+    def __call__(self, tokens):
+        return self.read(jnp.cumsum(self.embed(tokens), axis=0))
 """
 
 
-@pytest.mark.parametrize(("code", "kind"), [(EQUINOX, "equinox"), (FLAX, "flax")])
+@pytest.mark.parametrize(("code", "kind"), [(EQUINOX, "equinox"), (LINEN, "flax"), (NNX, "nnx")])
 def test_modules_of_jax_run_like_models_of_the_laboratory(written, store, code, kind):
     from ontogeny import execute
 

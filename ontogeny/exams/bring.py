@@ -5,8 +5,9 @@
         def forward(self, tokens): …                 def __call__(self, tokens): …
             # (row, place) → (row, place, vocab)         # (place,) → (place, vocab)
 
-A flax module is made with the same two numbers; its `init` and `apply` take tokens (place,). A
-model of the laboratory is taken as it is. Whoever is brought may also be a function that makes one.
+A module of flax is made with the same two numbers, and `rngs` if it is of nnx; it too maps tokens
+(place,). A model of the laboratory is taken as it is. Whoever is brought may also be a function
+that makes one.
 """
 
 import hashlib
@@ -22,7 +23,6 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Key
 
@@ -116,48 +116,42 @@ def made(factory: Any, vocab: int, length: int, key: Key[Array, ""]) -> Any:
         return factory()
     words: dict[str, Any] = {"vocab": vocab, "length": length}
     try:
-        wanted = inspect.signature(factory).parameters
+        making = factory.__init__ if inspect.isclass(factory) else factory
+        wanted = inspect.signature(making).parameters
     except (TypeError, ValueError) as error:
         raise Invalid(f"{factory!r} is neither a class nor a function") from error
     if "key" in wanted:
         words["key"] = key
     try:
+        if "rngs" in wanted:
+            from flax import nnx
+
+            words["rngs"] = nnx.Rngs(key)
         return factory(**words)
     except Exception as error:
-        given = ", ".join(f"{name}={value}" for name, value in words.items() if name != "key")
-        more = ", key=…" if "key" in words else ""
+        given = ", ".join(f"{name}={words[name]}" for name in ("vocab", "length"))
+        more = "".join(f", {name}=…" for name in words if name in ("key", "rngs"))
         name = getattr(factory, "__name__", "it")
         raise Invalid(f"{name}({given}{more}) could not be made: {told(error)}") from error
 
 
 def kind_of(module: Any) -> str:
-    """`laboratory`, `torch`, `equinox` or `flax`."""
-    torch = sys.modules.get("torch")
+    """`laboratory`, `torch`, `equinox`, `flax` (linen) or `nnx` (flax too)."""
+    torch, nnx = sys.modules.get("torch"), sys.modules.get("flax.nnx")
     if isinstance(module, Model):
         return "laboratory"
     if torch and isinstance(module, torch.nn.Module):
         return "torch"
     if isinstance(module, eqx.Module):
         return "equinox"
+    if nnx and isinstance(module, nnx.Module):
+        return "nnx"
     if callable(getattr(module, "init", None)) and callable(getattr(module, "apply", None)):
         return "flax"
     raise Invalid(
         f"a {type(module).__name__} is no model: neither a torch.nn.Module, an equinox or flax "
         "module, nor a model of the laboratory"
     )
-
-
-def size_of(module: Any, length: int) -> int:
-    """How many numbers are trained."""
-    match kind_of(module):
-        case "torch":
-            return sum(p.numel() for p in module.parameters() if p.requires_grad)
-        case "flax":
-            tokens = jax.ShapeDtypeStruct((length,), np.int32)
-            variables = jax.eval_shape(lambda t: module.init(jr.key(0), t), tokens)
-            return numbers_in(variables.get("params", {}))
-        case _:
-            return numbers_in(eqx.filter(module, eqx.is_inexact_array))
 
 
 def numbers_in(tree: Any) -> int:

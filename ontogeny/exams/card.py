@@ -123,7 +123,7 @@ def picture(made: dict[str, Any]) -> Any:
     axes.axvline(PASSED, color="0.85", linewidth=1, zorder=0)
     axes.set(yticks=range(len(names)), yticklabels=names)
     axes.set(xlim=(-0.02, 1.02), ylim=(len(names) - 0.4, -0.6))
-    axes.set_xlabel("success on what was never shown (grey: chance; at the right: one and how many do clearly better)")
+    axes.set_xlabel("success on what was never shown (grey: chance; at the right: rank)")
     axes.grid(axis="y", color="0.95")
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):

@@ -1,6 +1,7 @@
 """What is looked at before a model is examined: each fault is told with what was fed in."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,7 +11,8 @@ import numpy as np
 
 from ..fields import Invalid
 from .battery import LENGTH, VOCAB
-from .bring import Source, factory_of, kind_of, made, size_of, told
+from .bring import Source, factory_of, kind_of, made, numbers_in, told
+from .jaxed import apart
 
 Said = Callable[[np.ndarray], np.ndarray]  # tokens (row, place) → logits (row, place, vocab)
 
@@ -23,11 +25,10 @@ def check(source: Source) -> tuple[str, int]:
     kind = kind_of(module)
     if kind == "laboratory":
         return kind, 0
-    size = size_of(module, LENGTH)
+    said, size = _torch(module) if kind == "torch" else _jax(module)
     if size == 0:
         raise Invalid(f"{source.name} has no parameters to train")
     tokens = np.random.default_rng(0).integers(0, VOCAB, (3, 12))
-    said = _torch(module) if kind == "torch" else _jax(module, kind)
     whole = _fed(said, tokens, source.name)
     _shape(whole, tokens, source.name)
     _finite(whole, tokens, source.name)
@@ -43,7 +44,7 @@ def check(source: Source) -> tuple[str, int]:
     return kind, size
 
 
-def _torch(module: Any) -> Said:
+def _torch(module: Any) -> tuple[Said, int]:
     import torch
 
     def said(tokens: np.ndarray) -> np.ndarray:
@@ -61,23 +62,20 @@ def _torch(module: Any) -> Said:
         array: np.ndarray = found.detach().float().numpy()
         return array
 
-    return said
+    return said, sum(p.numel() for p in module.parameters() if p.requires_grad)
 
 
-def _jax(module: Any, kind: str) -> Said:
-    if kind == "flax":
-        variables = module.init(jr.key(0), jnp.zeros(LENGTH, int))
-        one: Any = lambda row: module.apply(variables, row)  # noqa: E731
-    else:
-        one = module
-
-    together = jax.jit(jax.vmap(one), compiler_options={"xla_backend_optimization_level": 0})
+def _jax(module: Any) -> tuple[Said, int]:
+    params, one = apart(module, LENGTH, jr.key(0))
+    together = jax.jit(
+        jax.vmap(partial(one, params)),
+        compiler_options={"xla_backend_optimization_level": 0},
+    )
 
     def said(tokens: np.ndarray) -> np.ndarray:
-        found = np.asarray(together(jnp.asarray(tokens)))
-        return found
+        return np.asarray(together(jnp.asarray(tokens)))
 
-    return said
+    return said, numbers_in(params)
 
 
 def _fed(said: Said, tokens: np.ndarray, name: str) -> np.ndarray:

@@ -1,17 +1,20 @@
 """Modules of equinox and flax that somebody brought, as models of the laboratory."""
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Int, Key
+from jaxtyping import Array, Float, Int, Key
 
 from ..core import Model, Params, Task, Trace
 from ..fields import Invalid, count, static
 from .bring import Source, factory_of, kind_of, made
+
+Said: TypeAlias = Callable[[Params, Int[Array, " place"]], Float[Array, "place vocab"]]
 
 
 class Brought(Model):
@@ -30,33 +33,36 @@ class Brought(Model):
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         module = made(factory_of(self.source), self.vocab, self.length, key)
-        if kind_of(module) == "flax":
-            return _flax_params(module.init(key, jnp.zeros(self.length, int)))
-        return eqx.filter(module, eqx.is_inexact_array)
+        return apart(module, self.length, key)[0]
 
     def __call__(
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
-        skeleton = _skeleton(self.source, self.vocab, self.length)
-        if kind_of(skeleton) == "flax":
-            outputs = skeleton.apply({"params": params}, inputs)
-        else:
-            outputs = eqx.combine(params, eqx.filter(skeleton, _rest))(inputs)
-        return Trace(outputs[at], jnp.zeros((0, len(at), 0)))
+        said = _said(self.source, self.vocab, self.length)
+        return Trace(said(params, inputs)[at], jnp.zeros((0, len(at), 0)))
 
 
-def _flax_params(variables: Any) -> Any:
-    if others := [name for name in variables if name != "params"]:
-        raise Invalid(f"a flax module may have parameters alone, not {', '.join(others)}")
-    return variables["params"]
+def apart(module: Any, length: int, key: Key[Array, ""]) -> tuple[Params, Said]:
+    """What a module trains, and what it says with that."""
+    match kind_of(module):
+        case "flax":
+            variables = module.init(key, jnp.zeros(length, int))
+            if others := [name for name in variables if name != "params"]:
+                raise Invalid(f"a flax module may have parameters alone, not {', '.join(others)}")
+            return variables["params"], lambda p, tokens: module.apply({"params": p}, tokens)
+        case "nnx":
+            from flax import nnx
 
-
-def _rest(leaf: Any) -> bool:
-    return not eqx.is_inexact_array(leaf)
+            parts: Any = nnx.split(module, nnx.Param, ...)
+            graph, params, rest = parts
+            return params, lambda p, tokens: nnx.merge(graph, p, rest)(tokens)
+        case _:
+            params, rest = eqx.partition(module, eqx.is_inexact_array)
+            return params, lambda p, tokens: eqx.combine(p, rest)(tokens)
 
 
 @cache
-def _skeleton(source: Source, vocab: int, length: int) -> Any:
-    """The module as it is made, for all that is not trained."""
+def _said(source: Source, vocab: int, length: int) -> Said:
     with jax.ensure_compile_time_eval():
-        return made(factory_of(source), vocab, length, jr.key(0))
+        module = made(factory_of(source), vocab, length, jr.key(0))
+        return apart(module, length, jr.key(0))[1]
