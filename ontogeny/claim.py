@@ -87,6 +87,7 @@ class Claim:
     headline: bool = False
     departures: tuple[Any, ...] = ()
     untested: str = ""
+    of: str = ""  # the pretrained model that it is asked of, where that is for the asker to say
 
     def named(self, scale: Scale) -> dict[str, AnyExperiment]:
         """Its experiments by name; those of a sweep are called `argument value`."""
@@ -240,11 +241,13 @@ class Verdict:
     @property
     def command(self) -> str:
         """What to type to see it again."""
-        verb = "vary" if self.changes else "judge"
         changes = "".join(f" --set {change}" for change in self.changes)
-        return (
-            f"ontogeny {verb} {self.claim.name}{changes} --scale {self.scale} --seeds {self.seeds}"
-        )
+        how = f"--scale {self.scale} --seeds {self.seeds}"
+        if self.claim.of:
+            verb, how = "real", f"--model {self.claim.of} --seeds {self.seeds}"
+        else:
+            verb = "vary" if self.changes else "judge"
+        return f"ontogeny {verb} {self.claim.name}{changes} {how}"
 
     def as_json(self) -> dict[str, Any]:
         """The verdict as `judge --json` writes it."""

@@ -9,7 +9,19 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from . import guests, publish  # noqa: F401  (their commands are commands too)
-from .options import Crew, JsonFile, On, Seeds, Size, Where, app, executor, scale_of, store_at
+from .options import (
+    Changes,
+    Crew,
+    JsonFile,
+    On,
+    Seeds,
+    Size,
+    Where,
+    app,
+    executor,
+    scale_of,
+    store_at,
+)
 
 
 @app.command(name="list")
@@ -94,7 +106,7 @@ def show(claim: str, *, scale: Size = "laptop", store: Where = None) -> None:
 def vary(
     claim: str,
     *,
-    set_: Annotated[list[str] | None, Parameter(name="--set", help="PATH=VALUE")] = None,
+    set_: Changes = None,
     sweep: Annotated[list[str] | None, Parameter(name="--sweep", help="PATH=a,b,c")] = None,
     scale: Size = "laptop",
     seeds: Seeds = None,

@@ -8,6 +8,7 @@ and run as one. Everything here is written for one sequence, one seed, one setti
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
@@ -316,6 +317,11 @@ class External(Component):
     @abstractmethod
     def operations(self) -> float:
         """About how many floating-point operations it takes."""
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        """Files whose contents decide what it answers."""
+        return ()
 
     @property
     def clock(self) -> list[int]:

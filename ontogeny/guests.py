@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from .options import Crew, JsonFile, On, Seeds, Size, Where, app, executor, scale_of, store_at
+from .options import (
+    Changes,
+    Crew,
+    JsonFile,
+    On,
+    Seeds,
+    Size,
+    Where,
+    app,
+    executor,
+    scale_of,
+    store_at,
+)
 
 if TYPE_CHECKING:
     from .perform import Look
@@ -166,6 +178,7 @@ def real(
     claim: str,
     *,
     model: str = "smollm2-135m",
+    set_: Changes = None,
     seeds: Seeds = None,
     workers: Crew = None,
     on: On = None,
@@ -180,27 +193,28 @@ def real(
         The claim's name, or enough of it.
     model
         smollm2-135m, the path of a folder or GGUF file, or a name on the hub (owner/name).
+    set_
+        Something else that is to change: `facts=my.csv`, `steps=240`.
     """
     from .claim import Scale, write_json
-    from .claim import judge as judge_claims
     from .ledger import remember
     from .real.register import asked_of
     from .real.shelf import DEFAULT
     from .report.screen import show_verdicts
     from .store import write_whole
+    from .vary import parse_change, vary
 
     place, chosen = store_at(store), asked_of(claim, model)
+    changes = [parse_change(text) for text in set_ or []]
     with executor(place, workers, on) as execute:
-        verdicts = judge_claims([chosen], execute, Scale.LAPTOP, seeds)
-    if model == DEFAULT:  # what is remembered of a claim is about the model that it names
+        judged = vary(chosen, execute, changes, {}, Scale.LAPTOP, seeds)
+    verdicts = list(judged.verdicts.values())
+    if model == DEFAULT and not changes:  # what is remembered is about the claim as it stands
         remember(place, verdicts[0])
     if json_:
         write_whole(json_, write_json(verdicts))
-    show_verdicts([verdicts[0].as_json() | {"command": _command(chosen.name, model)}])
-
-
-def _command(name: str, model: str) -> str:
-    return f"ontogeny real {name} --model {model}"
+    show_verdicts([verdict.as_json() for verdict in verdicts])
+    print(verdicts[0].command)
 
 
 @models.command

@@ -29,6 +29,7 @@ Where = Annotated[
 ]
 Size = Annotated[str, Parameter(name="--scale", help="laptop (minutes) or paper (its own size)")]
 OneSize = Annotated[str | None, Parameter(name="--scale", help="laptop or paper [both]")]
+Changes = Annotated[list[str] | None, Parameter(name="--set", help="PATH=VALUE")]
 Seeds = Annotated[int | None, Parameter(name="--seeds", help="Seeds per experiment")]
 Crew = Annotated[
     int | None, Parameter(name="--workers", help="Processes; 0 runs in this one [one per core]")

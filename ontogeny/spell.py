@@ -13,12 +13,13 @@ import json
 import sys
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 import jax
 
-from .core import AnyExperiment, Experiment
+from .core import AnyExperiment, Experiment, External
 from .fields import Component, Invalid, did_you_mean
 
 Spelled = dict[str, Any]
@@ -51,8 +52,19 @@ def _names(kind: type[Component], given: bool) -> tuple[str, ...]:
 
 
 def record(experiment: AnyExperiment) -> Spelled:
-    """All that decides what an experiment answers: its fields and its code."""
-    return {"experiment": spell(experiment), "sources": sources(experiment)}
+    """All that decides what an experiment answers: its fields, its code and what it reads."""
+    known = {"experiment": spell(experiment), "sources": sources(experiment)}
+    read = experiment.reads if isinstance(experiment, External) else ()
+    return known | ({"files": {path.name: _contents(path) for path in read}} if read else {})
+
+
+def _contents(path: Path) -> str:
+    """A hash of a file as it is now."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:20]
+    except OSError:  # whoever reads it will say so
+        return "missing"
 
 
 def digest(spelled: Spelled) -> str:

@@ -1,6 +1,7 @@
 """A small GPT-2 that reads a text, templates in words, and claims asked of any model."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -10,10 +11,14 @@ from ontogeny import External, Invalid, execute
 from ontogeny.claim import CLAIMS, Scale, weigh
 from ontogeny.evidence import Outcome
 from ontogeny.real import models, register, shelf, texts
+from ontogeny.real.analogy import NaturalAnalogy
 from ontogeny.real.heads import HeadDiagonals
 from ontogeny.real.templates import TunedTemplates, strings
+from ontogeny.real.truncation import Truncation
 from ontogeny.real.tuning import Everything
+from ontogeny.real.two_hop import NaturalTwoHop
 from ontogeny.real.writing import FromScratch, Writing
+from ontogeny.spell import digest, record
 
 SMALL = {"depth": 1, "width": 16, "heads": 2, "length": 12, "vocab": 30, "windows": 20, "batch": 8}
 
@@ -184,6 +189,49 @@ def test_a_claim_is_asked_of_another_model(tmp_path):
     for known, made in register.REAL.items():
         some = [hasattr(each, "pretrained") for each in made.named(Scale.LAPTOP).values()]
         assert all(some) == any(some) == ("{model}" in " ".join(made.departures)), known
+
+
+def test_the_command_takes_a_model_and_a_table_of_the_users(tmp_path, capsys):
+    from ontogeny.cli import app
+
+    save("llama", tmp_path / "mine")
+    prompts = tmp_path / "prompts.csv"
+    rows = "\n".join(f"the dog is {n},he,is" for n in range(6))
+    prompts.write_text(f"prompt,answer,common\n{rows}\n")
+    words = ["real", "truncation_turns", "--model", str(tmp_path / "mine"), "--seeds", "2"]
+    changes = ["--set", f"prompts={prompts}", "--set", "late=2", "--store", str(tmp_path / "store")]
+    app([*words, *changes, "--workers", "0", "--json", str(tmp_path / "verdict.json")])
+    (verdict,) = json.loads((tmp_path / "verdict.json").read_text())
+    model, name = tmp_path / "mine", "truncation_turns_the_into_the_answer"
+    told = f"ontogeny real {name} --set prompts={prompts} --set late=2 --model {model} --seeds 2"
+    assert verdict["command"] == told == capsys.readouterr().out.splitlines()[-1]
+    assert verdict["evidence"]
+    assert not list((tmp_path / "store").glob("verdicts/*"))  # of another model, and changed
+    with pytest.raises(Invalid, match="promts"):
+        app([*words, "--set", "promts=x", "--workers", "0", "--store", str(tmp_path / "store")])
+
+
+def test_a_run_is_named_by_what_its_files_hold(tmp_path, monkeypatch):
+    table = tmp_path / "mine.csv"
+
+    def named(experiment):
+        return digest(record(experiment))
+
+    table.write_text("subject,relation,object\na,b,c\n")
+    mine = NaturalTwoHop(facts=str(table))
+    first = named(mine)
+    assert named(mine) == first != named(NaturalTwoHop())
+    table.write_text("subject,relation,object\na,b,d\n")
+    assert named(mine) != first
+    table.unlink()
+    assert named(mine) != first
+    for experiment in (Truncation(), NaturalAnalogy()):
+        (shipped,) = record(experiment)["files"].values()
+        assert shipped != "missing"
+    monkeypatch.setenv("ONTOGENY_WIKITEXT", str(tmp_path))
+    without = named(Writing())
+    (tmp_path / "train.txt").write_text("x")
+    assert named(Writing()) != without and "files" not in record(NaturalTwoHop())
 
 
 def test_without_the_model_a_claim_is_untested_and_says_how_to_get_it(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Analogies in sentences: told what two things share and what one of them is, what is the other?"""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from ..core import Course, External
 from ..fields import Invalid, choice, count, static
 from .language import Sentence, arrays, cosines, hear, sentence
 from .models import Loaded, Pretrained
-from .tables import CLASSIFIED, TEMPLATES, Analogy, analogies, made_up, part
+from .tables import CLASSIFIED, TEMPLATES, Analogy, analogies, file_of, made_up, part
 from .tuning import Adapters, Learner, Tuning, batch, mean_loss, sentence_loss
 
 
@@ -43,6 +44,10 @@ class NaturalAnalogy(External):
     @property
     def operations(self) -> float:
         return self.steps * self.batch * 1e10
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        return (file_of(self.tuples),)
 
     def begin(self, seed: int) -> Course:
         return _Concluding(self, self.pretrained.load(), seed)

@@ -10,6 +10,7 @@ from ..fields import Invalid
 from .libraries import library
 from .tables import read_rows
 
+GEONAMES = "geonames"  # facts of the world, from a package
 LEAST_PEOPLE = 1_000_000  # of countries smaller than that, a small model knows little
 
 
@@ -56,7 +57,7 @@ def itself(bridge: str) -> tuple[str, str]:
 
 def chains(source: str) -> list[Chain]:
     """All chains of the facts of the world (`geonames`), or of a user's file of facts."""
-    facts = geonames() if source == "geonames" else _facts(source)
+    facts = geonames() if source == GEONAMES else _facts(source)
     by_subject: dict[str, list[Fact]] = {}
     for fact in facts:
         by_subject.setdefault(fact.subject, []).append(fact)

@@ -57,7 +57,7 @@ def asked_of(name: str, model: str) -> Claim:
     experiments = {key: _with(each, chosen) for key, each in made.experiments.items()}
     if "{model}" not in " ".join(made.departures):
         raise Invalid(f"{made.name} trains a model of its own, from nothing: ontogeny judge it")
-    return _about(dataclasses.replace(made, experiments=experiments), model)
+    return _about(dataclasses.replace(made, experiments=experiments, of=model), model)
 
 
 def _about(made: Claim, model: str) -> Claim:

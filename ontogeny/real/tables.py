@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -59,12 +58,15 @@ def completions(source: str) -> list[Completion]:
     return [Completion(*row) for row in read_rows(source, Completion._fields)]
 
 
-@cache
+def file_of(source: str) -> Path:
+    """A file by the name of a shipped one, or by its path."""
+    return DATA / f"{source}.csv" if source in SHIPPED else Path(source).expanduser()
+
+
 def read_rows(source: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The rows of a file, by the name of a shipped one or a path; these columns, in this order."""
-    path = DATA / f"{source}.csv" if source in SHIPPED else Path(source).expanduser()
+    """The rows of a file: these columns, in this order."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with file_of(source).open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
             lacking = [name for name in columns if name not in (reader.fieldnames or ())]
             if lacking:

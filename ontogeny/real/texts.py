@@ -2,7 +2,6 @@
 
 import os
 from collections import Counter
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,18 +31,22 @@ def no_wikitext() -> str:
     return f"it needs WikiText-2: set {VARIABLE} to a folder with its train.txt and valid.txt"
 
 
-@cache
+def files_of(source: str) -> tuple[Path, ...]:
+    """A text by its path, in one file; or WikiText-2, what is trained on and what is held out."""
+    if source != WIKITEXT:
+        return (Path(source).expanduser(),)
+    folder = Path(os.environ.get(VARIABLE, ""))
+    return folder / "train.txt", folder / "valid.txt"
+
+
 def text(source: str, units: str, vocab: int) -> Text:
-    """A text by its path, of which the last tenth is held out; or WikiText-2, in its own parts."""
-    if source == WIKITEXT:
-        if reason := no_wikitext():
-            raise Invalid(f"{WIKITEXT} is not here: {reason}")
-        folder = Path(os.environ[VARIABLE])
-        parts = [_read(folder / name) for name in ("train.txt", "valid.txt")]
-    else:
-        whole = _read(Path(source).expanduser())
-        cut = len(whole) * 9 // 10
-        parts = [whole[:cut], whole[cut:]]
+    """A text as tokens; of one in one file, the last tenth is held out."""
+    if source == WIKITEXT and (reason := no_wikitext()):
+        raise Invalid(f"{WIKITEXT} is not here: {reason}")
+    parts = [_read(path) for path in files_of(source)]
+    if len(parts) == 1:
+        cut = len(parts[0]) * 9 // 10
+        parts = [parts[0][:cut], parts[0][cut:]]
     if units == "bytes":
         train, held_out = (
             np.frombuffer(each.encode(), np.uint8).astype(np.int64) for each in parts

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from .language import arrays, likelihoods_of_own
 from .libraries import library
 from .models import Loaded, Pretrained
 from .scalings import layers
-from .tables import Completion, completions, part
+from .tables import Completion, completions, file_of, part
 
 IN = ("c_fc", "gate_proj", "up_proj", "dense_h_to_4h")
 OUT = ("c_proj", "down_proj", "dense_4h_to_h")
@@ -34,6 +35,10 @@ class Truncation(External):
     @property
     def operations(self) -> float:
         return 1e13
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        return (file_of(self.prompts),)
 
     def begin(self, seed: int) -> Course:
         return _Truncating(self, self.pretrained.load(), seed)

@@ -1,15 +1,16 @@
 """Two hops over real facts: what happens to the object when the hops are learnt one by one."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ..core import Course, External
 from ..fields import count, number, static
-from .chains import chains, composed, held_out, itself, said, skipped
+from .chains import GEONAMES, chains, composed, held_out, itself, said, skipped
 from .language import arrays, log_likelihoods, sentence
 from .models import Loaded, Pretrained
-from .tables import part
+from .tables import file_of, part
 from .tuning import Adapters, Learner, Tuning, batch, mean_loss, sentence_loss
 
 
@@ -26,7 +27,7 @@ class NaturalTwoHop(External):
     """
 
     pretrained: Pretrained = Pretrained()
-    facts: str = static(default="geonames")
+    facts: str = static(default=GEONAMES)
     identity: float = number(0.0, least=0.0, most=1.0)
     composed: float = number(0.3, least=0.0, most=1.0)
     parts: int = count(5)
@@ -38,6 +39,10 @@ class NaturalTwoHop(External):
     @property
     def operations(self) -> float:
         return self.steps * self.batch * 1e10
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        return () if self.facts == GEONAMES else (file_of(self.facts),)
 
     def begin(self, seed: int) -> Course:
         return _Composing(self, self.pretrained.load(), seed)

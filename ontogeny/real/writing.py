@@ -1,5 +1,6 @@
 """A small GPT-2 learns to continue a text, with or without identities in its attention."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from .language import arrays
 from .libraries import library
 from .models import Loaded
 from .scalings import add_identity_scalings, attentions
-from .texts import WIKITEXT, text
+from .texts import WIKITEXT, files_of, text
 from .tuning import Learner, Tuning
 
 
@@ -50,6 +51,10 @@ class Writing(External):
     def operations(self) -> float:
         weights = 12 * self.depth * self.width**2 + self.vocab * self.width
         return 6.0 * self.steps * self.batch * self.length * weights
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        return files_of(self.text)
 
     def begin(self, seed: int) -> Course:
         return _Writer(self, seed)
