@@ -5,9 +5,8 @@ from typing import Any
 
 # Everything heavy is imported when first used, so that `ontogeny --help` answers at once.
 _HOMES = {
+    "external": ("Course", "External"),
     "core": (
-        "Course",
-        "External",
         "Batch",
         "Experiment",
         "Model",

@@ -19,9 +19,9 @@ from typing import Any
 
 import jax
 
-from .core import AnyExperiment
 from .environment import missing
 from .evidence import Evidence, Outcome, Run
+from .external import AnyExperiment
 from .fields import Invalid, did_you_mean
 from .spell import digest, record
 

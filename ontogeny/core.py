@@ -6,16 +6,14 @@ and run as one. Everything here is written for one sequence, one seed, one setti
 """
 
 import dataclasses
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, Real
 
@@ -274,67 +272,3 @@ class Experiment(Component):
             looks = self.looks_of(stage)
             ticks += [ticks[-1] + stage.steps // looks * (look + 1) for look in range(looks)]
         return ticks
-
-
-class Course(ABC):
-    """A run of an external experiment, under way."""
-
-    @abstractmethod
-    def look(self) -> dict[str, np.ndarray]:
-        """Answers every question."""
-
-    @abstractmethod
-    def advance(self, start: int, stop: int) -> None:
-        """Takes the steps from `start` to `stop`."""
-
-    @abstractmethod
-    def save(self) -> dict[str, np.ndarray]:
-        """All that it takes to go on from here."""
-
-    @abstractmethod
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Goes back to what was saved."""
-
-
-class External(Component):
-    """An experiment that trains by other means than compiled lanes: somebody's module, a real
-    language model. Like all others it is spelled out, looked at, saved, resumed and judged."""
-
-    steps: eqx.AbstractVar[int]
-    looks: eqx.AbstractVar[int]
-
-    def __check_init__(self) -> None:
-        super().__check_init__()
-        if self.steps % self.looks:
-            name = type(self).__name__
-            raise Invalid(f"{name}.steps={self.steps} is not divisible by looks={self.looks}")
-
-    @abstractmethod
-    def begin(self, seed: int) -> Course:
-        """A run of it, at its start."""
-
-    @property
-    @abstractmethod
-    def operations(self) -> float:
-        """About how many floating-point operations it takes."""
-
-    @property
-    def reads(self) -> tuple[Path, ...]:
-        """Files whose contents decide what it answers."""
-        return ()
-
-    @property
-    def clock(self) -> list[int]:
-        """The number of steps taken at each look, the first before any."""
-        return [self.steps // self.looks * look for look in range(self.looks + 1)]
-
-    def after(self, stage: int, look: int) -> tuple[int, int]:
-        """What follows a look: it has a single stage."""
-        return (1, 0) if look + 1 == self.looks else (0, look + 1)
-
-    def over(self, stage: int) -> bool:
-        """Whether a stage is beyond the last."""
-        return stage > 0
-
-
-AnyExperiment: TypeAlias = Experiment | External

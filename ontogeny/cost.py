@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import lane
-from .core import AnyExperiment, Experiment, External
+from .core import Experiment
+from .external import AnyExperiment, External
 
 
 class Cost(NamedTuple):

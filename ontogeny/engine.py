@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from .core import AnyExperiment, External
 from .cost import Cost, cost
 from .crew import WORTH_SENDING, Pool, Progress
 from .evidence import Run
+from .external import AnyExperiment, External
 from .fields import Invalid
 from .lift import abreast
 from .perform import Unit

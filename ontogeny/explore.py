@@ -19,8 +19,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from .claim import Claim, Scale, find_one
-from .core import AnyExperiment
 from .engine import so_far
+from .external import AnyExperiment
 from .fields import Invalid
 from .ledger import last_said
 from .report.outline import outline

@@ -14,7 +14,8 @@ import numpy as np
 
 from . import lane as one
 from . import lift
-from .core import AnyExperiment, Course, Experiment, External, Solver
+from .core import Experiment, Solver
+from .external import AnyExperiment, Course, External
 from .fields import Invalid
 from .spell import Spelled, digest, record
 from .store import Arrays, Checkpoint

@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 
 import jax
 
-from .core import AnyExperiment, Experiment, External
+from .core import Experiment
+from .external import AnyExperiment, External
 from .fields import Component, Invalid, did_you_mean
 
 Spelled = dict[str, Any]

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .claim import Claim, Scale, Verdict, weigh
-from .core import AnyExperiment
 from .evidence import Run
+from .external import AnyExperiment
 from .fields import Invalid, did_you_mean
 from .spell import edit, paths, value_at
 

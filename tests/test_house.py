@@ -12,7 +12,7 @@ FILES = sorted((ROOT / "ontogeny").rglob("*.py"))
 LEVELS = [
     {"fields"},
     {"core", "theory"},
-    {"lane", "tasks", "models", "regimes", "probes"},
+    {"lane", "external", "tasks", "models", "regimes", "probes"},
     {"lift", "cost", "spell", "store", "evidence", "environment"},
     {"row"},
     {"perform"},

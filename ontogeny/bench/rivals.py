@@ -24,8 +24,9 @@ import numpy as np
 
 from .. import lane
 from ..claim import Claim, Scale, find, find_one
-from ..core import Batch, Experiment, External, Moment, Stage
+from ..core import Batch, Experiment, Moment, Stage
 from ..environment import missing
+from ..external import External
 from ..models.clauses import ClauseTransformer, sentences_of
 from ..regimes.descent import drawn
 from ..row import lanes

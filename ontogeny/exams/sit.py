@@ -7,10 +7,11 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from ..core import AnyExperiment, Model
+from ..core import Model
 from ..cost import cost
 from ..environment import environment
 from ..evidence import Run, interval
+from ..external import AnyExperiment
 from .battery import FACTS, LEARNT, LENGTH, LOOKS, PASSED, RATE, VOCAB, Exam, signature
 from .bring import Source, factory_of, made
 from .check import check

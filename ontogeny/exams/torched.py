@@ -14,7 +14,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from ..core import Batch, Course, External, Moment, Probe, Trace, World
+from ..core import Batch, Moment, Probe, Trace, World
+from ..external import Course, External
 from ..fields import Invalid, count, number, static
 from ..lane import key_of
 from ..regimes.descent import drawn

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core import Course, External
+from ..external import Course, External
 from ..fields import Invalid, choice, count, static
 from .language import Sentence, arrays, cosines, hear, sentence
 from .models import Loaded, Pretrained

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..core import Course, External
+from ..external import Course, External
 from ..fields import choice, count
 from .diagonals import diagonal_strength
 from .language import arrays

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..claim import CLAIMS, Claim, Paper, Sizes, all_claims, claim
-from ..core import External
 from ..evidence import Evidence
+from ..external import External
 from ..fields import Invalid, did_you_mean
 from .libraries import lacking
 from .models import Pretrained, absent, pinned

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..core import Course, External
+from ..external import Course, External
 from ..fields import Invalid, choice, count
 from .language import arrays
 from .libraries import library

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Course, External
+from ..external import Course, External
 from ..fields import choice, count, number, static
 from .language import arrays, likelihoods_of_own
 from .libraries import library

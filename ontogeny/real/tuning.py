@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..core import Course
+from ..external import Course
 from ..fields import Component, count, number
 from .language import Sentence, padded, read
 from .libraries import library, quietly

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core import Course, External
+from ..external import Course, External
 from ..fields import count, number, static
 from .chains import GEONAMES, chains, composed, held_out, itself, said, skipped
 from .language import arrays, log_likelihoods, sentence

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import AnyExperiment
 from ..evidence import Run
+from ..external import AnyExperiment
 from ..tasks.lego import Lego
 
 LOOKS = 64  # of a curve, at most
