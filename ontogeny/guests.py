@@ -82,7 +82,8 @@ def examine(
             name=name,
             execute=execute,
         )
-    console().print(table(card))
+    screen = console()
+    screen.print(table(card, screen.width))
     if references == "auto" and not card["references"]:
         print("nothing of this size to stand beside is at hand: --references train makes it")
     write_whole(out / "card.json", json.dumps(card, indent=1, ensure_ascii=False) + "\n")

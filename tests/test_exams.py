@@ -311,7 +311,10 @@ def test_the_card_is_drawn_and_told():
     screen = Console(width=160, record=True, file=io.StringIO())
     screen.print(table(made))
     told = screen.export_text()
-    assert "✓ analogy" in told and "300 samples" in told and "1 of 2" in told and "a 50%" in told
+    assert "✓ analogy" in told and " 300 " in told and "1 of 2" in told and "a 50%" in told
+    narrow = Console(width=90, record=True, file=io.StringIO())
+    narrow.print(table(made, 90))
+    assert "asks" in told and "asks" not in narrow.export_text()
 
 
 def test_a_module_is_examined_from_python(monkeypatch, store):

@@ -44,38 +44,68 @@ def card(examined: Result, references: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def table(made: dict[str, Any]) -> Table:
-    """The card for a terminal."""
+# What a table says of each question, and how wide a screen it takes to say that as well.
+_COLUMNS = {
+    "": 0,
+    "asks": 150,
+    "success": 0,
+    "chance": 0,
+    "samples": 0,
+    "operations": 115,
+    "rank": 0,
+    "best beside it": 95,
+}
+_BESIDE = ("rank", "best beside it")
+
+
+def table(made: dict[str, Any], width: int = 160) -> Table:
+    """The card for a terminal of some width."""
     examined, references = made["examined"], made["references"]
-    among = len(references) + 1
     passed = sum(mark["passed"] == examined["seeds"] for mark in examined["questions"].values())
     caption = (
         f"{examined['name']}, {examined['parameters']:,} parameters, {examined['battery']} battery "
         f"with {examined['seeds']} seeds: {passed} of {len(examined['questions'])} passed (above "
         f"{PASSED:.0%} in every seed). Success on what was never shown, with its 95 % interval; "
-        "samples and operations up to where it passes."
+        "samples and operations up to where it passes"
+        + ("; rank: one and how many do clearly better." if references else ".")
     )
-    result = Table(box=None, pad_edge=False, header_style="bold", caption=caption)
-    columns = ["", "asks", "success", "chance", "passes after", "operations", "rank", "best"]
-    for column in columns if references else columns[:-2]:
-        result.add_column(column, justify="left" if column in ("", "asks", "best") else "right")
+    result = Table(
+        box=None, pad_edge=False, header_style="bold", caption=caption, caption_justify="left"
+    )
+    columns = [name for name, least in _COLUMNS.items() if width >= least]
+    columns = columns if references else [name for name in columns if name not in _BESIDE]
+    for column in columns:
+        words = column in ("", "asks", "best beside it")
+        result.add_column(column, justify="left" if words else "right", no_wrap=column != "asks")
     for name, mark in examined["questions"].items():
-        best = max(references, key=lambda r: r["questions"][name]["success"]["mean"], default=None)
-        top = f"{best['name']} {best['questions'][name]['success']['mean']:.0%}" if best else ""
-        rank = f"{made['ranks'][name]} of {among}" if references else ""
-        samples = f"{mark['samples']['mean']:,.0f} samples" if mark["samples"] else "–"
-        operations = f"{mark['operations']['mean']:.1e}" if mark["operations"] else "–"
-        sign = "[green]✓[/]" if mark["passed"] == examined["seeds"] else "[dim]·[/]"
-        cells = [
-            f"{sign} {name}",
-            mark["asks"],
-            _told(mark["success"]),
-            f"{mark['chance']:.0%}",
-            samples,
-            operations,
-        ]
-        result.add_row(*cells, *([rank, top] if references else []))
+        cells = _cells(name, mark, examined["seeds"])
+        if references:
+            cells |= _beside(made, name)
+        result.add_row(*(cells[column] for column in columns))
     return result
+
+
+def _cells(name: str, mark: Result, seeds: int) -> dict[str, str]:
+    sign = "[green]✓[/]" if mark["passed"] == seeds else "[dim]·[/]"
+    return {
+        "": f"{sign} {name}",
+        "asks": mark["asks"],
+        "success": _told(mark["success"]),
+        "chance": f"{mark['chance']:.0%}",
+        "samples": f"{mark['samples']['mean']:,.0f}" if mark["samples"] else "–",
+        "operations": f"{mark['operations']['mean']:.1e}" if mark["operations"] else "–",
+    }
+
+
+def _beside(made: dict[str, Any], name: str) -> dict[str, str]:
+    def success(result: Result) -> float:
+        return float(result["questions"][name]["success"]["mean"])
+
+    best = max(made["references"], key=success)
+    return {
+        "rank": f"{made['ranks'][name]} of {len(made['references']) + 1}",
+        "best beside it": f"{best['name']} {success(best):.0%}",
+    }
 
 
 def _told(success: dict[str, Any]) -> str:
