@@ -210,20 +210,26 @@ def bench(*, json_: JsonFile = None, quick: bool = False, verdicts: bool = False
     def tell(text: str) -> None:
         sys.stderr.write(f"measuring {text}\n")
 
+    def keep() -> None:
+        if json_:
+            write_whole(json_, json.dumps(found, indent=1) + "\n")
+
     found = measure(quick, tell)
     console().print(report.speeds(found))
-    if verdicts:
-        found["verdicts"] = rivals.verdicts(tell)
-        console().print(report.verdicts(found["verdicts"]))
-        if lacking := rivals.absent():
-            print(f"no comparison with PyTorch: {lacking}")
-        else:
-            found["races"] = {
-                family: rivals.race(claim, tell) for family, claim in rivals.CLAIMS.items()
-            }
-            console().print(report.races(found["races"]))
-    if json_:
-        write_whole(json_, json.dumps(found, indent=1) + "\n")
+    keep()
+    if not verdicts:
+        return
+    found["verdicts"] = rivals.verdicts(tell)
+    console().print(report.verdicts(found["verdicts"]))
+    keep()
+    if lacking := rivals.absent():
+        print(f"no comparison with PyTorch: {lacking}")
+        return
+    found["races"] = {}
+    for family, claim in rivals.CLAIMS.items():
+        found["races"][family] = rivals.race(claim, tell)
+        keep()
+    console().print(report.races(found["races"]))
 
 
 def main() -> None:
