@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
@@ -27,6 +28,8 @@ def library(name: str) -> Any:
         if name == "transformers":
             found.utils.logging.set_verbosity_error()
             found.utils.logging.disable_progress_bar()
+            # The lock of its bars would be one of the system's, left behind by who is ended.
+            importlib.import_module("tqdm").tqdm.set_lock(threading.RLock())
         if name == "torch":
             # There is a process for each core: more threads would only be in each other's way.
             found.set_num_threads(1)
