@@ -15,12 +15,13 @@ from .external import AnyExperiment, External
 
 class Cost(NamedTuple):
     """Floating-point operations of matrix products: per stage, per look of it (probes included)
-    and per step (probes left out); and bytes."""
+    and per step (probes left out); and bytes, of a step and of what stays from look to look."""
 
     stages: tuple[float, ...]
     looks: tuple[float, ...]
     steps: tuple[float, ...]
     memory: float
+    kept: float
 
 
 _KNOWN: dict[Any, Cost] = {}  # by structure, which is all that counts
@@ -30,7 +31,7 @@ def cost(experiment: AnyExperiment) -> Cost:
     """What one lane costs; what is external runs alone."""
     if isinstance(experiment, External):
         whole = experiment.operations
-        return Cost((whole,), (whole / experiment.looks,), (math.inf,), 1.0)
+        return Cost((whole,), (whole / experiment.looks,), (math.inf,), 1.0, 1.0)
     structure = jax.tree.structure(experiment)
     if structure not in _KNOWN:
         _KNOWN[structure] = _count(experiment)
@@ -38,11 +39,11 @@ def cost(experiment: AnyExperiment) -> Cost:
 
 
 def _count(experiment: Experiment) -> Cost:
-    """The bytes are those of everything a step makes, as if nothing was reused."""
+    """The bytes of a step are those of everything it makes, as if nothing was reused."""
     seed = jnp.zeros((), jnp.int32)
     state = jax.eval_shape(lane.begin, experiment, seed)
     probing = flops(jax.make_jaxpr(lambda s: lane.look(experiment, seed, s, seed))(state).jaxpr)
-    stages, looks, single, memory = [], [], [], 0.0
+    stages, looks, single, memory, kept = [], [], [], 0.0, 0.0
     for place, stage in enumerate(experiment.regime):
         each = experiment.looks_of(stage)
 
@@ -55,7 +56,9 @@ def _count(experiment: Experiment) -> Cost:
         single.append(flops(program) / (stage.steps // each))
         stages.append(each * looks[-1])
         memory = max(memory, _bytes(program))
-    return Cost(tuple(stages), tuple(looks), tuple(single), max(memory, 1.0))
+        after = jax.tree.leaves(jax.eval_shape(steps, state))
+        kept = max(kept, float(sum(leaf.size * leaf.dtype.itemsize for leaf in after)))
+    return Cost(tuple(stages), tuple(looks), tuple(single), max(memory, 1.0), kept)
 
 
 def flops(program: Any) -> float:

@@ -121,8 +121,9 @@ def _lengthened(values: np.ndarray, looks: int) -> np.ndarray:
     return np.concatenate([values, missing])
 
 
-# The most lanes in a unit: they are saved together, and leave memory together.
+# The most that a unit holds, in lanes and in bytes: they are saved together, and leave together.
 _LANES = 256
+_BYTES = 2**26
 
 
 def plan(missing: Sequence[Lane], pool: Pool, store: Store | None = None) -> list[Unit]:
@@ -143,14 +144,15 @@ def plan(missing: Sequence[Lane], pool: Pool, store: Store | None = None) -> lis
         widest = min(math.ceil(len(row) / fair), room, _LANES)
         side = abreast(widest, max(costs[key].steps, default=0.0))
         rows = [tuple(row[n : n + side]) for n in range(0, len(row), side)]
-        few = math.ceil(len(row) / _LANES)
+        few = math.ceil(len(row) * max(1 / _LANES, costs[key].kept / _BYTES))
         alone = isinstance(row[0].experiment, External)  # each holds a model: one at a time
         pieces = len(rows) if alone else min(max(fair, few), len(rows))
         for turn, piece in enumerate(np.array_split(np.arange(len(rows)), pieces)):
             members = tuple(lane for place in piece for lane in rows[place])
-            # later pieces of a group wait a little, and find its program compiled
-            work = each * len(members)
-            units.append((work / (turn + 1), Unit(members, key[1], work, side, turn)))
+            # later pieces of a group wait a little, and find its programs compiled
+            work, after = each * len(members), min(turn, pool.workers)
+            unit = Unit(members, key[1], work, side, turn if turn < pool.workers else 0)
+            units.append((work / (after + 1), unit))
     return [unit for _, unit in sorted(units, key=lambda pair: -pair[0])]
 
 

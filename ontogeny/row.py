@@ -17,6 +17,7 @@ from . import lift
 from .core import Experiment, Solver
 from .external import AnyExperiment, Course, External
 from .fields import Invalid
+from .heap import give_back
 from .spell import Spelled, digest, record
 from .store import Arrays, Checkpoint
 
@@ -187,6 +188,7 @@ class Compiled(Row):
     def begin(self) -> None:
         self.state = lift.begin(self.experiments, self.seeds)
         self._look()
+        give_back()
 
     def advance(self, stage: int, look: int) -> None:
         rule = self.experiment.regime[stage]
@@ -204,6 +206,8 @@ class Compiled(Row):
                 **self._how(stage),
             )
             self._look()
+            if look == 0:
+                give_back()
             if rule.until:
                 self._perhaps_end(stage)
         else:

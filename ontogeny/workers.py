@@ -3,7 +3,6 @@
 Two such processes beat one process with two threads by 1.4 to 1.9 times on small models.
 """
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -20,6 +19,7 @@ import jax
 
 from .crew import Crew, Done, Pool, Progress, WorkerError, follow
 from .fields import Invalid
+from .heap import hold_one
 from .perform import Interrupted, Unit, perform
 from .store import Store
 
@@ -179,9 +179,6 @@ def _see_through(
 _GROWN = 2**30
 
 
-_M_ARENA_MAX = -8  # in glibc's malloc.h: how many heaps there may be
-
-
 def grown() -> bool:
     """Whether this process has become large."""
     try:
@@ -195,8 +192,7 @@ def settle() -> None:
     """Keeps XLA to one thread in this process, and its programs on disk."""
     flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
-    with suppress(AttributeError, OSError):  # glibc: compiling takes a tenth less memory
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+    hold_one()
     remember_programs()
 
 

@@ -1,5 +1,8 @@
 """Together is alone; resumed is uninterrupted; one program per structure."""
 
+import os
+import sys
+
 import jax
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from ontogeny import Decoder, Descent, Loss, Store, Until, execute
 from ontogeny import lane as one
 from ontogeny.crew import follow
 from ontogeny.engine import plan, recall
+from ontogeny.heap import give_back
 from ontogeny.perform import Interrupted, Shared, Unit, perform
 from ontogeny.row import lanes
 from ontogeny.workers import Here, Processes
@@ -114,6 +118,23 @@ def test_units_share_the_work_and_fit_the_memory(monkeypatch):
     assert all(unit.cost > 0 for unit in fours) and {unit.turn for unit in fours} == {0, 1}
     monkeypatch.setattr("ontogeny.workers._memory", lambda: 1.0)
     assert {unit.abreast for unit in plan(eight, Processes(2))} == {1}
+    monkeypatch.setattr("ontogeny.engine._BYTES", 1)  # that they may hold
+    ones = plan(eight, Processes(2))
+    assert [len(unit.lanes) for unit in ones] == [1] * 8
+    assert [unit.turn for unit in ones] == [0, 1, *[0] * 6]  # the others find all compiled
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's heap")
+def test_what_is_free_is_given_back():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    pieces = [bytes(5000) for _ in range(20_000)]
+    pieces = pieces[-1:]  # the heap cannot shrink from its end
+    before = resident()
+    give_back()
+    assert before - resident() > 50e6 and len(pieces) == 1
 
 
 def test_units_of_one_structure_share_one_program_however_many_lanes_they_have(monkeypatch):
