@@ -184,6 +184,7 @@ class Compiled(Row):
         lift.advance.lower(
             self.experiments, self.seeds, state, *self._when(stage, 0), **self._how(stage)
         ).compile()
+        give_back()
 
     def begin(self) -> None:
         self.state = lift.begin(self.experiments, self.seeds)
