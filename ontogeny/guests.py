@@ -85,7 +85,7 @@ def examine(
     screen = console()
     screen.print(table(card, screen.width))
     if references == "auto" and not card["references"]:
-        print("nothing of this size to stand beside is at hand: --references train makes it")
+        print("nobody of this size was examined like this: --references train does it here")
     write_whole(out / "card.json", json.dumps(card, indent=1, ensure_ascii=False) + "\n")
     figure = picture(card)
     for kind in ("png", "pdf"):

@@ -62,9 +62,10 @@ def table(made: dict[str, Any], width: int = 160) -> Table:
     """The card for a terminal of some width."""
     examined, references = made["examined"], made["references"]
     passed = sum(mark["passed"] == examined["seeds"] for mark in examined["questions"].values())
+    seeds = "1 seed" if examined["seeds"] == 1 else f"{examined['seeds']} seeds"
     caption = (
         f"{examined['name']}, {examined['parameters']:,} parameters, {examined['battery']} battery "
-        f"with {examined['seeds']} seeds: {passed} of {len(examined['questions'])} passed (above "
+        f"with {seeds}: {passed} of {len(examined['questions'])} passed (above "
         f"{PASSED:.0%} in every seed). Success on what was never shown, with its 95 % interval; "
         "samples and operations up to where it passes"
         + ("; rank: one and how many do clearly better." if references else ".")
