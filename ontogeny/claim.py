@@ -242,12 +242,11 @@ class Verdict:
     def command(self) -> str:
         """What to type to see it again."""
         changes = "".join(f" --set {change}" for change in self.changes)
-        how = f"--scale {self.scale} --seeds {self.seeds}"
         if self.claim.of:
-            verb, how = "real", f"--model {self.claim.of} --seeds {self.seeds}"
+            verb, how = "real", f"--model {self.claim.of}"
         else:
-            verb = "vary" if self.changes else "judge"
-        return f"ontogeny {verb} {self.claim.name}{changes} {how}"
+            verb, how = "vary" if self.changes else "judge", f"--scale {self.scale}"
+        return f"ontogeny {verb} {self.claim.name}{changes} {how} --seeds {self.seeds}"
 
     def as_json(self) -> dict[str, Any]:
         """The verdict as `judge --json` writes it."""

@@ -51,13 +51,14 @@ def _count(experiment: Experiment) -> Cost:
             state = lane.enter(experiment, seed, state, place)
             return lane.advance(experiment, seed, state, seed, jnp.bool_(True), place, steps)
 
-        program = jax.make_jaxpr(steps)(state).jaxpr
+        traced, after = jax.make_jaxpr(steps, return_shape=True)(state)
+        program = traced.jaxpr
         looks.append(flops(program) + probing)
         single.append(flops(program) / (stage.steps // each))
         stages.append(each * looks[-1])
         memory = max(memory, _bytes(program))
-        after = jax.tree.leaves(jax.eval_shape(steps, state))
-        kept = max(kept, float(sum(leaf.size * leaf.dtype.itemsize for leaf in after)))
+        held = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(after))
+        kept = max(kept, float(held))
     return Cost(tuple(stages), tuple(looks), tuple(single), max(memory, 1.0), kept)
 
 

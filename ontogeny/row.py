@@ -17,7 +17,6 @@ from . import lift
 from .core import Experiment, Solver
 from .external import AnyExperiment, Course, External
 from .fields import Invalid
-from .heap import give_back
 from .spell import Spelled, digest, record
 from .store import Arrays, Checkpoint
 
@@ -184,12 +183,10 @@ class Compiled(Row):
         lift.advance.lower(
             self.experiments, self.seeds, state, *self._when(stage, 0), **self._how(stage)
         ).compile()
-        give_back()
 
     def begin(self) -> None:
         self.state = lift.begin(self.experiments, self.seeds)
         self._look()
-        give_back()
 
     def advance(self, stage: int, look: int) -> None:
         rule = self.experiment.regime[stage]
@@ -207,8 +204,6 @@ class Compiled(Row):
                 **self._how(stage),
             )
             self._look()
-            if look == 0:
-                give_back()
             if rule.until:
                 self._perhaps_end(stage)
         else:
