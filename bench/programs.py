@@ -1,4 +1,4 @@
-"""Six models as one would write them in PyTorch: nothing is left out, nothing is shared.
+"""Seven models as one would write them in PyTorch: nothing is left out, nothing is shared.
 
 Each is made from the laboratory's initial parameters and gives the same outputs, so that a test can
 train both side by side. `at` says where a row is read; sequences are worked out whole.
@@ -140,12 +140,40 @@ class ClauseTransformer(nn.Module):
         else:
             asked, kept, held = answers @ self.query, clauses @ self.key, clauses @ self.value
         query, key, values = map(self._heads, (asked, kept, held))
-        scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
         place = torch.arange(clauses.shape[1])
         later = place > place[predicates.shape[1] :, None]
+        return self._answered(query, key, values, later)
+
+    def _answered(self, query: Tensor, key: Tensor, values: Tensor, later: Tensor) -> Tensor:
+        scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
         mixed = scores.masked_fill(later, -math.inf).softmax(-1) @ values
         stream = mixed.transpose(1, 2).flatten(2)
         return self.narrow(F.relu(self.widen(stream))) @ self.unembed
+
+    @torch.no_grad()
+    def follow(self, predicates: Tensor, answer: Tensor) -> Tensor:
+        """All answers after the first, each the likeliest; keys and values are kept."""
+        if not self.one_hot:
+            raise NotImplementedError("no claim that is timed needs it")
+        tables, variables = self.tables, len(self.tables["variable"])
+        made, action, of = predicates.unbind(-1)
+        clauses = tables["made"][made] + tables["action"][action] + tables["of"][of]
+        rows, chain, wide = clauses.shape
+        clauses = torch.cat([clauses, clauses.new_zeros(rows, chain, wide)], 1)
+        _, key, values = (self._heads(x).contiguous() for x in clauses.chunk(3, -1))
+        found = []
+        for place in range(chain, 2 * chain):
+            held = tables["variable"][answer[:, :1]] + tables["value"][answer[:, 1:]]
+            query, key[:, :, place : place + 1], values[:, :, place : place + 1] = (
+                self._heads(x) for x in held.chunk(3, -1)
+            )
+            seen = slice(0, place + 1)
+            later = torch.zeros(1, place + 1, dtype=torch.bool)
+            outputs = self._answered(query, key[:, :, seen], values[:, :, seen], later)[:, 0]
+            named, value = outputs[:, :variables].argmax(1), outputs[:, variables:].argmax(1)
+            answer = torch.stack([named, value], 1)
+            found.append(answer)
+        return torch.stack(found, 1)
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
@@ -190,6 +218,33 @@ class Transformer(nn.Module):
         """The squared error."""
         errors = (outputs[..., 0] - batch["targets"]) ** 2
         return (errors * batch["weights"]).sum() / batch["weights"].sum()
+
+
+class OneHotMLP(nn.Module):
+    """Which token stands where, and which places hold the same; ReLU layers."""
+
+    def __init__(self, params: dict[str, Tensor], settings: dict[str, float]) -> None:
+        super().__init__()
+        self.tokens, self.pairs, self.bias = (
+            nn.Parameter(params[name]) for name in ("tokens", "pairs", "bias")
+        )
+        names = sorted({name.split(".")[1] for name in params if name.startswith("layers")})
+        self.layers = nn.ModuleList(linear(params, f"layers.{name}") for name in names)
+        self.incidence = settings["incidence"]
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        inputs = batch["inputs"]
+        places, vocab, width = self.tokens.shape
+        where = inputs + vocab * torch.arange(places)
+        same = (inputs[:, :, None] == inputs[:, None, :]).float().flatten(1)
+        x = F.embedding(where, self.tokens.reshape(-1, width)).sum(1)
+        x = F.relu(x + self.incidence * (same @ self.pairs.reshape(-1, width)) + self.bias)
+        *between, last = self.layers
+        for each in between:
+            x = F.relu(each(x))
+        return last(x)[:, None]  # read at the end
+
+    loss = staticmethod(Transformer.loss)
 
 
 class _Layer(nn.Module):
@@ -269,5 +324,13 @@ class _Block(nn.Module):
 
 PROGRAMS = {
     kind.__name__: kind
-    for kind in (OneLayer, EmbeddingMLP, InductionPair, ClauseTransformer, Transformer, GPT2)
+    for kind in (
+        OneLayer,
+        EmbeddingMLP,
+        InductionPair,
+        ClauseTransformer,
+        Transformer,
+        OneHotMLP,
+        GPT2,
+    )
 }

@@ -1,18 +1,22 @@
-"""Trains one of the programs on given batches and says how long a step took: JSON on a line.
+"""Trains one of the programs on given batches and says how long a step took, and how long it takes
+to draw a batch and to answer long chains, where that is to be done: JSON on a line.
 
 python bench/train.py DATA.npz --steps 50 --mode eager
 """
 
 import argparse
 import json
+import math
 import sys
 import time
+from collections.abc import Callable
 from itertools import cycle
 
 BEGAN = time.perf_counter()
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
+from drawing import DRAWING  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
 
 IMPORTED = time.perf_counter() - BEGAN
@@ -43,19 +47,14 @@ def main() -> None:
         torch.set_num_threads(asked.threads)
     stored = np.load(asked.data, allow_pickle=False)
     about = json.loads(str(stored["about"]))
-    params = {
-        k.removeprefix("params."): torch.tensor(stored[k])
-        for k in stored.files
-        if k.startswith("params.")
-    }
-    batches = [
-        {
-            k.removeprefix(f"batch{n}."): _tensor(stored[k])
-            for k in stored.files
-            if k.startswith(f"batch{n}.")
-        }
-        for n in range(about["batches"])
-    ]
+
+    def part(prefix: str) -> dict[str, torch.Tensor]:
+        names = [name for name in stored.files if name.startswith(f"{prefix}.")]
+        return {name.removeprefix(f"{prefix}."): torch.tensor(stored[name]) for name in names}
+
+    params = part("params")
+    batches = [_whole(part(f"batch{n}")) for n in range(about["batches"])]
+    chains = [_whole(part(f"chains{n}")) for n in range(about["chains"])]
     model = PROGRAMS[about["model"]](params, about["settings"])
     rule = optimiser(model, about["stage"])
     forward = torch.compile(model) if asked.mode == "compiled" else model
@@ -70,11 +69,10 @@ def main() -> None:
     turns, losses, began = cycle(batches), [], time.perf_counter()
     losses += [step(next(turns)) for _ in batches]  # the first compiles
     warm = time.perf_counter() - began
-    seconds, each = float("inf"), max(1, asked.steps // 5)
-    for _ in range(5):  # the fastest of five: what the machine does when it is left alone
-        began = time.perf_counter()
-        losses += [step(next(turns)) for _ in range(each)]
-        seconds = min(seconds, (time.perf_counter() - began) / each)
+    seconds = _fastest(lambda: losses.append(step(next(turns))), max(1, asked.steps // 5))
+    draw = DRAWING.get(about["task"])
+    drawing = _fastest(lambda: draw(part("task"), about["drawn"]), 5) if draw else 0.0
+    following = sum(_fastest(lambda c=each: model.follow(**c), 1) for each in chains)
     began = time.perf_counter()
     with torch.no_grad():
         for batch in batches:
@@ -86,6 +84,8 @@ def main() -> None:
     memory = int(peak) * 1024
     found = {
         "step": seconds,
+        "drawing": drawing,
+        "following": following,
         "row": row,
         "start": IMPORTED + warm - len(batches) * seconds,
         "memory": memory,
@@ -93,9 +93,20 @@ def main() -> None:
     sys.stdout.write(json.dumps(found | {"losses": losses[:10]}) + "\n")
 
 
-def _tensor(values: np.ndarray) -> torch.Tensor:
-    made = torch.tensor(values)
-    return made.long() if not made.is_floating_point() else made
+def _fastest(work: Callable[[], object], times: int) -> float:
+    """Seconds of one; the fastest of five goes: what the machine does when it is left alone."""
+    best = math.inf
+    for _ in range(5):
+        began = time.perf_counter()
+        for _ in range(times):
+            work()
+        best = min(best, (time.perf_counter() - began) / times)
+    return best
+
+
+def _whole(arrays: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Tokens as torch wants them."""
+    return {k: v if v.is_floating_point() else v.long() for k, v in arrays.items()}
 
 
 if __name__ == "__main__":

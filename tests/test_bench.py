@@ -1,12 +1,16 @@
 """The PyTorch programs compute what the laboratory computes, step by step."""
 
+import importlib
+import json
 from functools import partial
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 import pytest
+import torch
 
 from ontogeny import (
     GPT2,
@@ -20,15 +24,18 @@ from ontogeny import (
     Lego,
     Loss,
     Momentum,
+    OneHotMLP,
     OneLayer,
     Templates,
     Transformer,
     Triggers,
     TwoHop,
+    Unaided,
     lane,
 )
 from ontogeny.bench import rivals
 from ontogeny.core import Batch, Moment, parted
+from ontogeny.models.clauses import own_answers
 from ontogeny.models.induction import MEMORIES
 
 STEPS = 4
@@ -64,6 +71,11 @@ CASES = {
     "Transformer": of(
         Templates(templates=("αα: +1", "αβ: -1"), most=32, samples=32.0),
         Transformer(width=16, heads=2, part=8, hidden=16, match=4.0, copy=2.0),
+        AdamW(steps=1, rate=0.01, batch=8),
+    ),
+    "OneHotMLP": of(
+        Templates(templates=("αα: +1", "αβ: -1"), most=32, samples=32.0),
+        OneHotMLP(width=16, incidence=0.5),
         AdamW(steps=1, rate=0.01, batch=8),
     ),
     "GPT2": of(
@@ -104,6 +116,66 @@ def test_a_program_loses_as_much_as_the_laboratory_at_every_step(name, tmp_path)
         ours.append(float(value))
     assert theirs[:STEPS] == pytest.approx(ours, rel=2e-4)
     assert len(set(ours)) > 1  # it moves
+
+
+def read(path):
+    with np.load(path) as file:
+        return dict(file)
+
+
+def test_a_program_answers_chains_as_the_laboratory_does(tmp_path, monkeypatch):
+    task = Lego(chain=3, variables=20, rows=8)
+    model = ClauseTransformer(width=16, neurons=16, one_hot=True)
+    probes = {"3 steps": Unaided("3 steps"), "6 steps": Unaided("6 steps")}
+    experiment = Experiment(task, model, (AdamW(steps=1, rate=0.01),), probes, looks=1)
+    rivals.export(experiment, experiment.regime[0], tmp_path / "data.npz")
+    stored = read(tmp_path / "data.npz")
+    assert json.loads(str(stored["about"]))["chains"] == 2
+    monkeypatch.syspath_prepend(str(rivals.PROGRAMS))
+    programs = importlib.import_module("programs")
+    params = {k[7:]: torch.tensor(stored[k]) for k in stored if k.startswith("params.")}
+    program = programs.ClauseTransformer(params, {"heads": model.heads})
+    state = lane.begin(experiment, jnp.zeros((), int))
+    for n, split in enumerate(probes):
+        batch = task.sample(state.world, split, jax.random.key(0))
+        asked = (torch.tensor(stored[f"chains{n}.{name}"]) for name in ("predicates", "answer"))
+        theirs = program.follow(*(each.long() for each in asked))
+        ours = own_answers(model, state.params, batch, task)
+        assert len(np.unique(ours)) > 3  # it does not always say the same
+        np.testing.assert_array_equal(theirs, ours)
+    timed = rivals.trained(tmp_path / "data.npz", "eager", 5)
+    assert timed["following"] > 0
+    assert timed["drawing"] == 0
+
+
+def test_sequences_are_drawn_as_the_laboratory_draws_them(tmp_path, monkeypatch):
+    task = Triggers(length=64, reads=8, rows=2000)
+    experiment = of(task, InductionPair(width=8), AdamW(steps=1, rate=0.01))
+    rivals.export(experiment, experiment.regime[0], tmp_path / "data.npz", batches=1)
+    stored = read(tmp_path / "data.npz")
+    monkeypatch.syspath_prepend(str(rivals.PROGRAMS))
+    drawing = importlib.import_module("drawing")
+    told = {k[5:]: torch.tensor(stored[k]) for k in stored if k.startswith("task.")}
+    torch.manual_seed(0)
+    theirs = drawing.triggers(told, json.loads(str(stored["about"]))["drawn"])
+    ours = {name: stored[f"batch0.{name}"] for name in theirs}
+    for name, values in theirs.items():
+        assert values.shape == ours[name].shape
+    often = [
+        np.bincount(np.asarray(b["inputs"]).ravel(), minlength=task.vocab) / b["inputs"].size
+        for b in ({k: v.numpy() for k, v in theirs.items()}, ours)
+    ]
+    np.testing.assert_allclose(*often, atol=0.01)
+    assert float(theirs["weights"].mean()) == pytest.approx(float(ours["weights"].mean()), abs=0.02)
+    inputs, at, targets, weights = (
+        theirs[name].numpy() for name in ("inputs", "at", "targets", "weights")
+    )
+    for row in range(50):  # what counts has been told before
+        for place, target, counts in zip(at[row], targets[row], weights[row], strict=True):
+            before = np.flatnonzero(inputs[row, :place] == inputs[row, place])
+            if counts:
+                assert (inputs[row, before + 1] == target).all()
+                assert len(before)
 
 
 def test_steps_that_were_not_taken_are_not_counted(store):

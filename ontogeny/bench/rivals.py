@@ -1,9 +1,10 @@
 """The same training by a straightforward PyTorch program, and how long each takes to a verdict.
 
 The programs are in the folder `bench` of the repository. They start from the same parameters and
-are given their batches, drawn beforehand, which costs them nothing; their time to a verdict is what
-their steps take, one run after the other on all cores, and one forward pass over whatever rows the
-probes of a look read.
+are given their first batches. Their time to a verdict is what their steps take, one run after the
+other on all cores, with new batches drawn where the task has no end of them; and what their looks
+take: one forward pass over whatever rows the probes read, and chains answered by themselves where
+probes ask for that. Nothing else is counted: no table read, nothing judged or written.
 """
 
 import json
@@ -28,11 +29,13 @@ from ..core import Batch, Experiment, Moment, Stage
 from ..environment import missing
 from ..external import External
 from ..models.clauses import ClauseTransformer, sentences_of
+from ..probes.lego import Unaided
 from ..regimes.descent import drawn
 from ..row import lanes
 from ..spell import spell
 from ..store import Store
-from ..tasks.lego import Lego
+from ..tasks.lego import Lego, Sentence
+from ..tasks.triggers import Triggers
 
 PROGRAMS = Path(__file__).parent.parent.parent / "bench"
 
@@ -49,6 +52,7 @@ KINDS = (
     "OneLayer",
     "EmbeddingMLP",
     "Transformer",
+    "OneHotMLP",
     "InductionPair",
     "ClauseTransformer",
     "GPT2",
@@ -133,8 +137,9 @@ def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float
                 export(experiment, stage, file)
                 known[kind] = trained(file, mode, steps)
                 seconds += known[kind]["start"]
-            looked = claim.seeds * experiment.looks_of(stage) * _asked(experiment)
-            seconds += taken[place] * known[kind]["step"] + looked * known[kind]["row"]
+            cost, looks = known[kind], claim.seeds * experiment.looks_of(stage)
+            seconds += taken[place] * (cost["step"] + cost["drawing"])
+            seconds += looks * (_asked(experiment) * cost["row"] + cost["following"])
             memory = max(memory, known[kind]["memory"])
     return {"seconds": seconds, "memory": memory, "step": min(k["step"] for k in known.values())}
 
@@ -171,7 +176,19 @@ def export(experiment: Experiment, stage: Stage, path: Path, batches: int = 4) -
         arrays |= {f"batch{n}.{field}": values for field, values in batch.items()}
     spelled = {"parts": ["output"], "decay": 0.0, "batch": 0} | spell(stage)
     kind = spelled["is"].rpartition(".")[2].replace("ReadoutDescent", "Descent")
+    chains = list(_chains(experiment, state))
+    for n, sentences in enumerate(chains):
+        arrays[f"chains{n}.predicates"] = sentences.predicates
+        arrays[f"chains{n}.answer"] = sentences.answers[:, 0]
+    task = experiment.task
+    if isinstance(task, Triggers):
+        text = task.bigrams
+        told = {"first": text.first, "after": text.after, "commonest": task.commonest}
+        arrays |= {f"task.{name}": values for name, values in told.items()}
     about = {
+        "task": type(task).__name__,
+        "drawn": spell(task),
+        "chains": len(chains),
         "model": type(experiment.model).__name__,
         "settings": spell(experiment.model),
         "stage": spelled | {"is": kind},
@@ -195,6 +212,15 @@ def _batches(
         return fields
 
     return (drawn_by(jr.key(n)) for n in range(count))
+
+
+def _chains(experiment: Experiment, state: lane.State) -> Iterator[Sentence]:
+    """What a look has the model answer by itself."""
+    for probe in experiment.probes.values():
+        if isinstance(probe, Unaided):
+            assert isinstance(experiment.task, Lego)
+            batch = experiment.task.sample(state.world, probe.split, jr.key(0))
+            yield sentences_of(experiment.task, batch)
 
 
 def _named(params: Any) -> list[tuple[str, Any]]:
