@@ -73,9 +73,8 @@ def judge(
     from .store import write_whole
 
     place, size = store_at(store), scale_of(scale)
-    claims = find(list(patterns))
     with executor(place, workers, on) as execute:
-        verdicts = judge_claims(claims, execute, size, seeds)
+        verdicts = judge_claims(find(list(patterns)), execute, size, seeds)
     for verdict in verdicts:
         remember(place, verdict)
     rows = [verdict.as_json() for verdict in verdicts]

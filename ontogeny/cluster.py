@@ -22,9 +22,9 @@ from typing import Any
 from .crew import Crew, Done, Pool, Progress, WorkerError, follow
 from .environment import commit, missing
 from .fields import Invalid
+from .machine import grown, settle
 from .perform import CHECKPOINT_SECONDS, Interrupted, Unit, perform
 from .store import Checkpoint, Record, Store, log
-from .workers import grown, settle
 
 _AHEAD = 64  # messages that a worker may have ready: it waits while nobody fetches them
 _FAREWELL = 20.0  # seconds in which those at work may save

@@ -7,8 +7,9 @@ and run as one. Everything here is written for one sequence, one seed, one setti
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -108,6 +109,13 @@ class Model(Component):
     ) -> Trace:
         """Runs one sequence."""
 
+    def rows(
+        self, params: Params, inputs: Int[Array, "row length"], at: Int[Array, "row read"]
+    ) -> Trace:
+        """Runs several sequences; a model that knows a cheaper way overrides this."""
+        trace: Trace = jax.vmap(self, (None, 0, 0))(params, inputs, at)
+        return trace
+
 
 class Moment(NamedTuple):
     """Everything there is to see at one instant of one run."""
@@ -117,14 +125,20 @@ class Moment(NamedTuple):
     model: Model
     params: Params
     key: Key[Array, ""]
+    seen: Mapping[str, tuple[Batch, Trace]] = {}  # splits that were run already
 
     def batch(self, split: str) -> Batch:
         """Rows of a split of the task."""
+        if split in self.seen:
+            return self.seen[split][0]
         return self.task.sample(self.world, split, self.key)
 
     def trace(self, batch: Batch) -> Trace:
         """What the model computes on every row."""
-        return jax.vmap(self.model, (None, 0, 0))(self.params, batch.inputs, batch.at)
+        for known, trace in self.seen.values():
+            if known is batch:
+                return trace
+        return self.model.rows(self.params, batch.inputs, batch.at)
 
     def loss(self, batch: Batch) -> Float[Array, ""]:
         """What the task makes of the model's outputs."""
@@ -132,7 +146,29 @@ class Moment(NamedTuple):
 
     def with_params(self, params: Params) -> "Moment":
         """The same instant, had the parameters been others."""
-        return self._replace(params=params)
+        return self._replace(params=params, seen={})
+
+    def with_key(self, key: Key[Array, ""]) -> "Moment":
+        """The same instant, had chance been another."""
+        return self._replace(key=key, seen={})
+
+    def having_seen(self, splits: Iterable[str]) -> "Moment":
+        """The same instant, once the model has run on some splits: all rows of one shape in one go,
+        which is sooner compiled and sooner done."""
+        alike: dict[Any, dict[str, Batch]] = defaultdict(dict)
+        for split in splits:
+            batch = self.batch(split)
+            alike[batch.inputs.shape[1], batch.at.shape[1]][split] = batch
+        seen = {}
+        for batches in alike.values():
+            inputs = jnp.concatenate([batch.inputs for batch in batches.values()])
+            at = jnp.concatenate([batch.at for batch in batches.values()])
+            whole, start = self.model.rows(self.params, inputs, at), 0
+            for split, batch in batches.items():
+                end = start + len(batch.inputs)
+                part: Trace = jax.tree.map(lambda x, a=start, b=end: x[a:b], whole)
+                seen[split], start = (batch, part), end
+        return self._replace(seen=seen)
 
 
 def parted(params: Params, parts: tuple[str, ...]) -> tuple[Params, Params]:
@@ -213,6 +249,8 @@ class Solver(Stage):
 class Probe(Component):
     """A question one may ask of a moment."""
 
+    alone: ClassVar[bool] = False  # whether it runs the model in its own way, not on whole splits
+
     @abstractmethod
     def __call__(self, now: Moment) -> Float[Array, "..."]:
         """The answer, of any fixed shape."""
@@ -238,18 +276,22 @@ class Experiment(Component):
                 hint = did_you_mean(stage.until.probe, self.probes)
                 raise Invalid(f"regime.{place}.until: no probe {stage.until.probe!r}: {hint}")
         for part in (*self.regime, *self.probes.values()):
-            for field in dataclasses.fields(part):
-                wanted = getattr(part, field.name)
-                rule = field.metadata.get("rule")
-                if isinstance(rule, Split) and wanted not in self.task.splits:
+            for field, wanted in _splits(part):
+                if wanted not in self.task.splits:
                     raise Invalid(
-                        f"{type(part).__name__}.{field.name}: {type(self.task).__name__} has no "
+                        f"{type(part).__name__}.{field}: {type(self.task).__name__} has no "
                         f"split {wanted!r}: {did_you_mean(wanted, list(self.task.splits))}"
                     )
         for path, leaf in jax.tree.leaves_with_path(self):
             if not isinstance(leaf, float):
                 name = jax.tree_util.keystr(path)
                 raise Invalid(f"Experiment{name} is a {type(leaf).__name__}: leaves are floats")
+
+    @property
+    def looked_at(self) -> list[str]:
+        """The splits that probes would have the model run on."""
+        together = (probe for probe in self.probes.values() if not probe.alone)
+        return list(dict.fromkeys(split for probe in together for _, split in _splits(probe)))
 
     def looks_of(self, stage: Stage) -> int:
         """How often a stage is looked at; one that takes a single step (a solver) once."""
@@ -272,3 +314,10 @@ class Experiment(Component):
             looks = self.looks_of(stage)
             ticks += [ticks[-1] + stage.steps // looks * (look + 1) for look in range(looks)]
         return ticks
+
+
+def _splits(part: Component) -> Iterator[tuple[str, str]]:
+    """The fields of a part that name a split, and the splits."""
+    for field in dataclasses.fields(part):
+        if isinstance(field.metadata.get("rule"), Split):
+            yield field.name, getattr(part, field.name)

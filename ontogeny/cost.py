@@ -49,7 +49,7 @@ def _count(experiment: Experiment) -> Cost:
 
         def steps(state: lane.State, place: int = place, steps: int = stage.steps // each) -> Any:
             state = lane.enter(experiment, seed, state, place)
-            return lane.advance(experiment, seed, state, seed, jnp.bool_(True), place, steps)
+            return lane.advance(experiment, seed, state, seed, place, steps)
 
         traced, after = jax.make_jaxpr(steps, return_shape=True)(state)
         program = traced.jaxpr

@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key
 
 from .core import Experiment, Memory, Moment, Params, Solver, World
 
@@ -38,15 +37,12 @@ def advance(
     seed: Int[Array, ""],
     state: State,
     start: Int[Array, ""],
-    active: Bool[Array, ""],
     stage: int,
     steps: int,
 ) -> State:
-    """Takes `steps` steps of a stage from `start` on. An ended stage stands still."""
+    """Takes `steps` steps of a stage from `start` on."""
     now = _moment(experiment, state, key_of(seed, "stage", stage))
-    moved = experiment.regime[stage].advance(now, state.memory, start, steps)
-    moved = jax.tree.map(lambda new, old: jnp.where(active, new, old), moved, state[1:])
-    return State(state.world, *moved)
+    return State(state.world, *experiment.regime[stage].advance(now, state.memory, start, steps))
 
 
 def solve(experiment: Experiment, seed: int, state: State, stage: int) -> State:
@@ -62,6 +58,7 @@ def look(
 ) -> Answers:
     """Asks every probe."""
     now = _moment(experiment, state, jr.fold_in(key_of(seed, "look"), step))
+    now = now.having_seen(experiment.looked_at)
     return {name: probe(now) for name, probe in experiment.probes.items()}
 
 

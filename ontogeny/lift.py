@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from . import lane as one
 from .core import Experiment
@@ -39,15 +40,18 @@ def advance(
     stage: int,
     steps: int,
 ) -> one.State:
-    """Takes `steps` steps of a stage."""
+    """Takes `steps` steps of a stage; a lane that has ended it stands still."""
 
-    def moved(
-        experiment: Experiment, seed: jax.Array, state: one.State, active: jax.Array
-    ) -> one.State:
-        return one.advance(experiment, seed, state, start, active, stage, steps)
+    def moved(experiment: Experiment, seed: jax.Array, state: one.State) -> one.State:
+        return one.advance(experiment, seed, state, start, stage, steps)
 
-    after: one.State = _together(moved, experiments, seeds, state, active)
-    return after
+    after: one.State = _together(moved, experiments, seeds, state)
+    if len(seeds) == 1:  # it is active: who has ended does not come here alone
+        return after
+    kept: one.State = jax.vmap(lambda on, *both: jax.tree.map(partial(jnp.where, on), *both))(
+        active, after, state
+    )
+    return kept
 
 
 @jax.jit

@@ -46,18 +46,24 @@ def executor(store: "Store", workers: int | None, on: str | None = None) -> Iter
     """Runs experiments with progress on the screen, which is left as it was."""
     from .engine import execute
     from .fields import Invalid
+    from .machine import cores
     from .progress import progress
-    from .workers import cores
+    from .workers import Processes
 
     if workers is not None and workers < 0:
         raise Invalid(f"--workers must be at least 0, not {workers}")
     crew = cores() if workers is None else workers
-    pool = pool_of(on, workers) if on else None
+    here = Processes(crew) if crew else None
+    pool = pool_of(on, workers) if on else here
+    if here and not on and store.empty():  # there will be something to do
+        here.prepare(crew)
     shown = progress(store)
     try:
-        yield partial(execute, workers=crew, on=pool, store=store, progress=shown)
+        yield partial(execute, on=pool, store=store, progress=shown)
     finally:
         shown.close()
+        if here:
+            here.dismiss()
 
 
 def pool_of(on: str, workers: int | None) -> "Pool":

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from .environment import environment
-from .heap import give_back
 from .row import Lane, Position, Row, row_of
 from .store import Checkpoint, Record, log
 
@@ -116,20 +115,16 @@ class _Performance:
             self._restore(store)
 
     def run(self) -> Generator[Look | Shared, None, list[Record]]:
-        self.rows[0].compile_ahead(self.unit.turn)
-        give_back()
+        self.rows[0].compile(self.position[0], self.unit.turn)
         if not self.rows[0].answers:
             for row in self.rows:
                 row.begin()
-            give_back()
             yield self._news()
         while not self.experiment.over(self.position[0]):
             if shared := self._hear():
                 yield shared
             for row in self.rows:
                 row.advance(*self.position)
-            if self.position[1] == 0:  # a stage's first: its program has been compiled
-                give_back()
             self.position = self.experiment.after(*self.position)
             yield self._news()
         return self._seal()

@@ -5,8 +5,9 @@ that is short of lanes is filled up with copies of its last one, which nobody as
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from . import lift
 from .core import Experiment, Solver
 from .external import AnyExperiment, Course, External
 from .fields import Invalid
+from .machine import compiling
 from .spell import Spelled, digest, record
 from .store import Arrays, Checkpoint
 
@@ -61,9 +63,9 @@ class Row(ABC):
         self.answers: list[Arrays] = []  # one per look, lanes stacked
 
     @abstractmethod
-    def compile_ahead(self, turn: int) -> None:
-        """Compiles one of its programs before it is needed. Whoever runs other rows of the same
-        structure takes another turn, so that each finds on disk what the others compiled."""
+    def compile(self, stage: int, turn: int) -> None:
+        """Compiles its programs from a stage on. Whoever runs other rows of the same structure
+        takes another turn: begins with another program, and finds the others' on disk."""
 
     @abstractmethod
     def begin(self) -> None:
@@ -137,7 +139,7 @@ class Outside(Row):
         (self.lane,) = lanes
         self.course: Course = experiment.begin(self.lane.seed)
 
-    def compile_ahead(self, turn: int) -> None:
+    def compile(self, stage: int, turn: int) -> None:
         """There is nothing to compile."""
 
     def begin(self) -> None:
@@ -173,16 +175,27 @@ class Compiled(Row):
         self.seeds = jnp.array([lane.seed for lane in filled])
         self.state: one.State
 
-    def compile_ahead(self, turn: int) -> None:
-        moving = [n for n, stage in enumerate(self.experiment.regime) if not _solves(stage)]
-        if not (place := turn % (len(moving) + 1)):
-            return  # looking: that comes first anyway
-        stage = moving[place - 1]
-        state = lift.begin.eval_shape(self.experiments, self.seeds)
-        state = lift.enter.eval_shape(self.experiments, self.seeds, state, stage=stage)
-        lift.advance.lower(
-            self.experiments, self.seeds, state, *self._when(stage, 0), **self._how(stage)
-        ).compile()
+    def compile(self, stage: int, turn: int) -> None:
+        structure = f"{jax.tree.structure(self.experiment)} {len(self.seeds)}"
+        programs = list(enumerate(self._programs(stage)))
+        first = turn % len(programs)
+        for n, lowered in programs[first:] + programs[:first]:
+            with compiling(f"{structure} {stage} {n}"):
+                lowered().compile()
+
+    def _programs(self, stage: int) -> Iterator[Callable[[], jax.stages.Lowered]]:
+        """Looking, beginning, and each stage from this one on."""
+        row = self.experiments, self.seeds
+        state = lift.begin.eval_shape(*row)
+        yield partial(lift.look.lower, *row, state, jnp.asarray(0))
+        if not self.answers:
+            yield partial(lift.begin.lower, *row)
+        for place, rule in enumerate(self.experiment.regime[stage:], stage):
+            if not _solves(rule):
+                entered = lift.enter.eval_shape(*row, state, stage=place)
+                yield partial(
+                    lift.advance.lower, *row, entered, *self._when(place, 0), **self._how(place)
+                )
 
     def begin(self) -> None:
         self.state = lift.begin(self.experiments, self.seeds)

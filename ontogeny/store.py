@@ -56,6 +56,10 @@ class Store:
 
     # -- finished runs
 
+    def empty(self) -> bool:
+        """Whether no run is kept."""
+        return not any((self.root / "runs").glob("*"))
+
     def has(self, name: str) -> bool:
         """Whether a run was sealed; its files are checked when it is loaded."""
         return (self.root / "runs" / name / "seal.json").exists()

@@ -4,7 +4,6 @@ Two such processes beat one process with two threads by 1.4 to 1.9 times on smal
 """
 
 import multiprocessing
-import os
 import signal
 import sys
 import traceback
@@ -15,11 +14,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-import jax
-
 from .crew import Crew, Done, Pool, Progress, WorkerError, follow
 from .fields import Invalid
-from .heap import hold_one
+from .machine import grown, memory, settle
 from .perform import Interrupted, Unit, perform
 from .store import Store
 
@@ -28,7 +25,7 @@ class Here(Pool):
     """One unit after the other in this process."""
 
     def __init__(self) -> None:
-        self.workers, self.memory = 1, _memory()
+        self.workers, self.memory = 1, memory()
 
     def run(self, units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
         """Runs units in their order."""
@@ -43,12 +40,21 @@ class Processes(Pool):
     """Units in processes of their own, each on a core of its own."""
 
     def __init__(self, workers: int) -> None:
-        self.workers, self.memory = workers, _memory() / workers
+        self.workers, self.memory = workers, memory() / workers
         self.early: dict[int, _Person] = {}
 
     def prepare(self, lanes: int) -> None:
         """Starts processes: to import what they need takes them a second."""
-        self.early = {place: _Person(place) for place in range(min(self.workers, lanes))}
+        for place in range(min(self.workers, lanes)):
+            if place not in self.early:
+                self.early[place] = _Person(place)
+
+    def dismiss(self) -> None:
+        """Ends processes that were started and not needed."""
+        for person in self.early.values():
+            person.process.terminate()
+            person.leave()
+        self.early = {}
 
     def run(self, units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
         """Runs units as processes become free."""
@@ -136,8 +142,7 @@ class _Person:
 def _work(core: int, line: Connection) -> None:
     """What a worker does: takes units until there are none, with news at every look."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked decides when to stop
-    settle()
-    pin(core)
+    settle(core)
 
     def asked() -> str:
         try:
@@ -172,53 +177,3 @@ def _see_through(
         line.send(("failed", error))
     except Exception:
         line.send(("failed", WorkerError(traceback.format_exc())))
-
-
-# Every program that is compiled leaves some 20 MB behind, whatever is cleared: a worker that has
-# come to this many bytes makes way for a new one.
-_GROWN = 2**30
-
-
-def grown() -> bool:
-    """Whether this process has become large."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") > _GROWN
-    except (OSError, ValueError):  # not on Linux
-        return False
-
-
-def settle() -> None:
-    """Keeps XLA to one thread in this process, and its programs on disk."""
-    flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
-    hold_one()
-    remember_programs()
-
-
-def pin(core: int) -> None:
-    """Keeps this process on one core."""
-    if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[core % len(cores)]})
-
-
-def remember_programs() -> None:
-    """Keeps compiled programs in the user's cache folder, so that a second start is quick."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    jax.config.update("jax_compilation_cache_dir", os.path.join(home, "ontogeny", "compiled"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-
-
-def cores() -> int:
-    """How many processes may run at once."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _memory() -> float:
-    """Bytes that all workers of this machine may use: half of what it has."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
-    except (ValueError, OSError, AttributeError):
-        return 4 * 2**30

@@ -48,7 +48,7 @@ def traced(experiment, trained):
         before = jax.tree.map(jnp.shape, state.params)
         for place in range(len(experiment.regime) if trained else 0):
             state = lane.enter(experiment, seed, state, place)
-            state = lane.advance(experiment, seed, state, seed, jnp.bool_(True), place, 1)
+            state = lane.advance(experiment, seed, state, seed, place, 1)
             assert jax.tree.map(jnp.shape, state.params) == before
         return answers
 

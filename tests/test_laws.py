@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from conftest import tiny
 
-from ontogeny import Decoder, Descent, Loss, Store, Until, execute
+from ontogeny import Decoder, Descent, Loss, Store, Success, Until, execute
 from ontogeny import lane as one
+from ontogeny.core import Model
 from ontogeny.crew import follow
 from ontogeny.engine import plan, recall
-from ontogeny.heap import give_back
+from ontogeny.machine import give_back
+from ontogeny.models.layers import unstacked
 from ontogeny.perform import Interrupted, Shared, Unit, perform
 from ontogeny.row import lanes
 from ontogeny.workers import Here, Processes
@@ -116,7 +118,7 @@ def test_units_share_the_work_and_fit_the_memory(monkeypatch):
     fours = plan(eight, Processes(2))
     assert [(len(unit.lanes), unit.abreast) for unit in fours] == [(4, 4)] * 2
     assert all(unit.cost > 0 for unit in fours) and {unit.turn for unit in fours} == {0, 1}
-    monkeypatch.setattr("ontogeny.workers._memory", lambda: 1.0)
+    monkeypatch.setattr("ontogeny.workers.memory", lambda: 1.0)
     assert {unit.abreast for unit in plan(eight, Processes(2))} == {1}
     monkeypatch.setattr("ontogeny.engine._BYTES", 1)  # that they may hold
     ones = plan(eight, Processes(2))
@@ -212,3 +214,44 @@ def test_parameters_without_numbers_do_no_harm():
     probes, regime = {"loss": Loss("train")}, (Descent(steps=2, rate=0.1),)
     run = execute({"it": tiny(model=model, regime=regime, probes=probes, looks=1)}, 2)["it"]
     assert np.isfinite(run.final("loss").values).all()
+
+
+def test_a_look_runs_rows_of_one_shape_once_and_answers_what_each_probe_would_alone(monkeypatch):
+    calls = []
+    run = Model.rows
+    monkeypatch.setattr(Model, "rows", lambda *all: calls.append(all) or run(*all))
+    splits = ("train", "similarity", "conclusion", "sources")  # of two tokens each, and of one
+    probes = {split: Loss(split) for split in splits} | {"again": Success("conclusion")}
+    experiment = tiny(probes=probes)
+    seed, step = jax.numpy.zeros((), int), jax.numpy.ones((), int)
+    state = one.begin(experiment, seed)
+    together = one.look(experiment, seed, state, step)
+    assert len(calls) == 2
+    for name, probe in probes.items():
+        alone = one.look(tiny(probes={name: probe}), seed, state, step)[name]
+        np.testing.assert_allclose(together[name], alone, rtol=1e-6)
+    now = one._moment(experiment, state, jax.random.key(0)).having_seen(splits)
+    other = jax.tree.map(lambda leaf: 2 * leaf, state.params)
+    for changed in (now.with_params(other), now.with_key(jax.random.key(1))):
+        assert not changed.seen
+    assert Loss("train")(now.with_params(other)) != Loss("train")(now)
+
+
+def test_layers_that_are_stacked_are_taken_apart_one_by_one():
+    stack = {"a": jax.numpy.arange(24.0).reshape(3, 2, 4), "b": jax.numpy.arange(3.0)}
+    layers = unstacked(stack, 3)
+    for n, layer in enumerate(layers):
+        jax.tree.map(
+            lambda part, whole, n=n: np.testing.assert_array_equal(part, whole[n]), layer, stack
+        )
+
+    def by_slices(tree):
+        return sum(
+            (n + 1) * jax.numpy.sum(leaf[n] ** 2) for leaf in tree.values() for n in range(3)
+        )
+
+    def by_layers(tree):
+        parts = enumerate(unstacked(tree, 3))
+        return sum((n + 1) * jax.numpy.sum(x**2) for n, layer in parts for x in layer.values())
+
+    jax.tree.map(np.testing.assert_allclose, jax.grad(by_slices)(stack), jax.grad(by_layers)(stack))

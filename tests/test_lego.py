@@ -1,6 +1,7 @@
 """LEGO: sentences, models of clauses, rollouts, self-training, probes."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import permutations, product
 
 import equinox as eqx
@@ -552,3 +553,23 @@ def test_with_many_variables_only_the_diagonals_move_and_as_slowly_as_there_are_
     np.testing.assert_allclose(few.look, many.look, atol=0.05)
     lost = jax.vmap(lambda scores: lego_descent.lost(scores, 2)[-1])(many)
     assert lost[0] == 0.5 and (jnp.diff(lost) < 0).all() and lost[-1] < 0.2
+
+
+@pytest.mark.parametrize(
+    "kind", [{}, {"one_hot": True}, {"residual": True, "normed": True, "positions": "rotary"}]
+)
+def test_rows_together_are_rows_one_by_one(kind):
+    task, model = Lego(chain=3, variables=10, rows=6), ClauseTransformer(width=16, **kind)
+    params = model.init(task, jax.random.key(0))
+    batch = task.sample(task.world(jax.random.key(1)), "train", jax.random.key(2))
+
+    def loss(params, run):
+        trace = run(params, batch.inputs, batch.at)
+        return task.loss(trace.outputs, batch), trace
+
+    alone, together = (
+        jax.value_and_grad(loss, has_aux=True)(params, run)
+        for run in (jax.vmap(model, (None, 0, 0)), model.rows)
+    )
+    assert jax.tree.structure(alone) == jax.tree.structure(together)
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-6), together, alone)

@@ -20,6 +20,7 @@ from .. import lift
 from ..core import Experiment, Task, Trace
 from ..cost import cost
 from ..environment import processor
+from ..machine import cores, settle
 from ..models.clauses import ClauseTransformer, own_answers
 from ..models.gpt2 import GPT2
 from ..models.induction import MEMORIES, InductionPair, Params, attend
@@ -31,7 +32,6 @@ from ..regimes.readout import ReadoutDescent
 from ..tasks.analogy import Analogy
 from ..tasks.lego import Lego, split_of
 from ..tasks.triggers import Triggers
-from ..workers import cores, pin, settle
 
 LANES = (1, 4, 16, 64)
 ROWS, CHAIN = 256, 160  # of free-running chains
@@ -145,8 +145,7 @@ def _crew(workers: int) -> Iterator[Callable[[int, tuple[Any, ...]], list[Any]]]
 
 
 def _serve(core: int, line: Connection) -> None:
-    settle()
-    pin(core)
+    settle(core)
     while (question := line.recv()) is not None:
         match question:
             case ("gemm", repeats):

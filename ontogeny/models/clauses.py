@@ -45,10 +45,15 @@ class ClauseModel(Model):
     def __call__(
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
-        sentence = parsed(inputs, len(at), *self.sizes(params))
+        return self.answered(params, *self._asked(params, inputs, len(at)))
+
+    def _asked(
+        self, params: Params, inputs: Int[Array, " length"], reads: int
+    ) -> tuple[Cache, Int[Array, "read 2"], Int[Array, " read"]]:
+        """What is kept of a sequence, its answers and their places."""
+        sentence = parsed(inputs, reads, *self.sizes(params))
         cache = self.kept(params, sentence, jnp.zeros((), int))
-        places = len(sentence.predicates) + jnp.arange(len(at))
-        return self.answered(params, cache, sentence.answers, places)
+        return cache, sentence.answers, len(sentence.predicates) + jnp.arange(reads)
 
     def rollout(self, params: Params, sentence: Sentence) -> Int[Array, "answer 2"]:
         """All answers after the first, each the likeliest, given those before it."""
@@ -236,6 +241,35 @@ class ClauseTransformer(ClauseModel):
         answers: Int[Array, "read 2"],
         places: Int[Array, " read"],
     ) -> Trace:
+        here, mixed, weights = self._heard(params, cache, answers, places)
+        return Trace(*self._made(params, here, mixed), (weights,))
+
+    def rows(
+        self, params: ClauseParams, inputs: Int[Array, "row length"], at: Int[Array, "row read"]
+    ) -> Trace:
+        """All answers of all rows go through the feed-forward layer at once: the gradients of its
+        weights are then plain products."""
+
+        def heard(row: Int[Array, " length"]) -> tuple[Array, Array, Array]:
+            return self._heard(params, *self._asked(params, row, at.shape[1]))
+
+        here, mixed, weights = jax.vmap(heard)(inputs)
+        flat = (x.reshape(-1, x.shape[-1]) for x in (here, mixed))
+        outputs, residual = self._made(params, *flat)
+        return Trace(
+            outputs.reshape(*at.shape, -1),
+            jnp.moveaxis(residual.reshape(2, *at.shape, -1), 1, 0),
+            (weights,),
+        )
+
+    def _heard(
+        self,
+        params: ClauseParams,
+        cache: tuple[Array, Array],
+        answers: Int[Array, "read 2"],
+        places: Int[Array, " read"],
+    ) -> tuple[Array, Array, Array]:
+        """The answers, what attention brings to each, and its weights."""
         keys, values = cache
         here = params.tables.answers(answers, places)
         if params.query is None:
@@ -244,17 +278,26 @@ class ClauseTransformer(ClauseModel):
             asked = params.norms[0](here) @ params.query
         else:
             asked = (params.tables @ params.query).answers(answers, places)
-        queries = self._turned(self._heads(asked), places)
-        scores = jnp.einsum("qhp,hkp->hqk", queries, keys) / (self.width / self.heads) ** 0.5
+        queries = jnp.swapaxes(self._turned(self._heads(asked), places), 0, 1)
+        scores = queries @ jnp.swapaxes(keys, 1, 2) / (self.width / self.heads) ** 0.5
         seen = jnp.arange(keys.shape[1]) <= places[:, None]
         weights = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1)
-        mixed = jnp.einsum("hqk,hkp->qhp", weights, values).reshape(len(places), self.width)
+        mixed = jnp.swapaxes(weights @ values, 0, 1).reshape(len(places), self.width)
+        return here, mixed, weights
+
+    def _made(
+        self,
+        params: ClauseParams,
+        here: Float[Array, "read wide"],
+        mixed: Float[Array, "read width"],
+    ) -> tuple[Float[Array, "read answer"], Float[Array, "2 read width"]]:
+        """Outputs, and the stream before and after the feed-forward layer."""
         stream = mixed if params.out is None else here + mixed @ params.out
         read = params.norms[1](stream) if params.norms else stream
         made = params.narrow(jax.nn.relu(params.widen(read)))
         after = stream + made if self.residual else made
         outputs = (params.norms[2](after) if params.norms else after) @ params.unembed
-        return Trace(outputs, jnp.stack([stream, after]), (weights,))
+        return outputs, jnp.stack([stream, after])
 
     def _heads(self, x: Float[Array, "row width"]) -> Float[Array, "row head part"]:
         return x.reshape(len(x), self.heads, -1)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, Key
 from ..core import Model, Task, Trace
 from ..fields import Invalid, choice, count, number, static
 from .initial import gaussians, norm, uniforms
-from .layers import Norm
+from .layers import Norm, unstacked
 from .rotary import turned
 
 
@@ -88,8 +88,7 @@ class Decoder(Model):
         if self.positions == "learned":
             stream = stream + params.positions[: len(inputs)]
         residual, attention = [stream[at]], []
-        for layer in range(self.depth):
-            block = jax.tree.map(lambda stacked, layer=layer: stacked[layer], params.blocks)
+        for layer, block in enumerate(unstacked(params.blocks, self.depth)):
             last = layer == self.depth - 1
             stream, weights = self._block(block, stream, at if last else everywhere)
             residual.append(stream if last else stream[at])

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, Key
 from ..core import Model, Task, Trace
 from ..fields import Invalid, count, number
 from .initial import gaussians, norm
-from .layers import Linear, Norm
+from .layers import Linear, Norm, unstacked
 
 
 class Identities(NamedTuple):
@@ -106,8 +106,7 @@ class _GPT2(Model):
         everywhere = jnp.arange(len(inputs))
         stream = params.tokens[inputs] + params.positions[: len(inputs)]
         residual, attention = [stream[at]], []
-        for layer in range(self.depth):
-            block = jax.tree.map(lambda stacked, layer=layer: stacked[layer], params.blocks)
+        for layer, block in enumerate(unstacked(params.blocks, self.depth)):
             where = at if layer == self.depth - 1 else everywhere
             stream, weights = self._block(block, stream, where)
             residual.append(stream if layer == self.depth - 1 else stream[at])

@@ -1,6 +1,6 @@
 """Layers that models share."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,3 +32,14 @@ def normalised(x: Float[Array, "*rows width"]) -> Float[Array, "*rows width"]:
     centred = x - jnp.mean(x, axis=-1, keepdims=True)
     variance = jnp.mean(centred**2, axis=-1, keepdims=True)
     return centred * jax.lax.rsqrt(variance + 1e-5)
+
+
+def unstacked(tree: Any, depth: int) -> list[Any]:
+    """Layers that are stacked, one by one. Their gradients are stacked in one go: a slice for each
+    layer would make as many sums of whole stacks."""
+    leaves, structure = jax.tree.flatten(tree)
+    layers = zip(*(jax.lax.split(leaf, [1] * depth) for leaf in leaves), strict=True)
+    return [
+        jax.tree.unflatten(structure, [jax.lax.squeeze(leaf, [0]) for leaf in layer])
+        for layer in layers
+    ]

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from ..core import Model, Task, Trace
 from ..fields import Invalid, count, number, static
 from .initial import gaussians, linears, norm, uniforms
-from .layers import Linear, Norm, normalised
+from .layers import Linear, Norm, normalised, unstacked
 
 
 class Attention(NamedTuple):
@@ -119,10 +119,8 @@ class Transformer(Model):
         seen: Bool[Array, " place"],
     ) -> Trace:
         residual, seen_by = [stream[-1]], []
-        for layer in range(self.depth):
-            attention, mlp = jax.tree.map(
-                lambda stacked, layer=layer: stacked[layer], (params.attention, params.mlp)
-            )
+        layers = unstacked((params.attention, params.mlp), self.depth)
+        for layer, (attention, mlp) in enumerate(layers):
             if layer < self.depth - 1:
                 mixed, weights = self._everywhere(attention, attention.norm(stream), seen)
             else:  # what follows is read at [CLS] alone

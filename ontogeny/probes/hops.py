@@ -35,7 +35,7 @@ class HopsByLayer(Probe):
 
     def _seen(self, now: Moment, task: Hops, number: int) -> tuple[Array, Array]:
         """The streams of a batch by layer, with a one added; and what was to be reached."""
-        moment = now._replace(key=jr.fold_in(now.key, number))
+        moment = now.with_key(jr.fold_in(now.key, number))
         batch = moment.batch("hardest")
         streams = jnp.moveaxis(moment.trace(batch).residual, 1, 0)
         rows = streams.reshape(len(streams), -1, streams.shape[-1])

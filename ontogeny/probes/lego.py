@@ -15,6 +15,7 @@ class Unaided(Probe):
     """How many chains are right from the first answer to the last when the model writes them all
     itself, each answer the likeliest."""
 
+    alone = True
     split: str = split("train")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
@@ -24,6 +25,7 @@ class Unaided(Probe):
 class UnaidedByStep(Probe):
     """How often each answer is right when the model writes them all itself."""
 
+    alone = True
     split: str = split("train")
 
     def __call__(self, now: Moment) -> Float[Array, " answer"]:

@@ -13,8 +13,7 @@ above all N - 1 others (`one_step_recall`).
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import brentq
-from scipy.special import betainc, roots_gegenbauer
+from scipy.special import betainc, lambertw, roots_gegenbauer
 
 LINEAR = 1.3  # d² for each N log N of a matrix (arXiv 2412.06538, Figure 1, its code)
 LAYERED = 0.35  # m d for each N log N of an MLP of width m
@@ -75,4 +74,4 @@ def _inner_product_below(
 def capacity(parameters: float, constant: float) -> float:
     """The N with N log N = parameters / constant."""
     wanted = parameters / constant
-    return float(brentq(lambda n: n * np.log(n) - wanted, 1.0 + 1e-9, wanted + 3))
+    return float(np.exp(lambertw(wanted).real))
