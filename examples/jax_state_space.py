@@ -1,4 +1,4 @@
-"""A diagonal state-space layer in equinox, computed by an associative scan."""
+"""A diagonal state-space layer in equinox. It is the same at all times, so it is a convolution."""
 
 import equinox as eqx
 import jax
@@ -14,8 +14,8 @@ class Layer(eqx.Module):
     out: jax.Array
     skip: jax.Array
     norms: list
-    widen: eqx.nn.Linear
-    narrow: eqx.nn.Linear
+    widen: jax.Array
+    narrow: jax.Array
 
     def __init__(self, width, states, key):
         keys = jr.split(key, 4)
@@ -24,19 +24,19 @@ class Layer(eqx.Module):
         self.out = jr.normal(keys[1], (width, states)) * states**-0.5
         self.skip = jnp.ones(width)
         self.norms = [eqx.nn.LayerNorm(width), eqx.nn.LayerNorm(width)]
-        self.widen = eqx.nn.Linear(width, 4 * width, key=keys[2])
-        self.narrow = eqx.nn.Linear(4 * width, width, key=keys[3])
+        self.widen = jr.normal(keys[2], (width, 4 * width)) * width**-0.5
+        self.narrow = jr.normal(keys[3], (4 * width, width)) * (4 * width) ** -0.5
 
     def __call__(self, x):
         normed = jax.vmap(self.norms[0])(x)
-        keep = jnp.exp(-jax.nn.softplus(self.decay)) * jnp.ones((len(x), 1, 1))
-        fed = normed[:, :, None] * self.into
-        _, states = jax.lax.associative_scan(
-            lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1]), (keep, fed)
-        )
-        x = x + jnp.sum(states * self.out, axis=2) + self.skip * normed
-        hidden = jax.nn.gelu(jax.vmap(self.widen)(jax.vmap(self.norms[1])(x)))
-        return x + jax.vmap(self.narrow)(hidden)
+        time = jnp.arange(len(x))
+        kept = jnp.exp(-jax.nn.softplus(self.decay)[..., None] * time)  # of a state, after so long
+        kernel = jnp.einsum("ws,ws,wst->wt", self.into, self.out, kept)
+        since = time[:, None] - time
+        felt = jnp.where(since >= 0, kernel[:, since], 0)
+        x = x + jnp.einsum("wts,sw->tw", felt, normed) + self.skip * normed
+        hidden = jax.nn.relu(jax.vmap(self.norms[1])(x) @ self.widen)
+        return x + hidden @ self.narrow
 
 
 class Model(eqx.Module):
