@@ -86,6 +86,11 @@ def remember_programs() -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+def remembers_programs() -> bool:
+    """Whether compiled programs are kept, where others find them."""
+    return bool(jax.config.jax_compilation_cache_dir)  # type: ignore[attr-defined]
+
+
 @contextmanager
 def compiling(name: str) -> Iterator[None]:
     """To compile what goes by this name on all cores, while no other process of this machine does:

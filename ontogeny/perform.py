@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from .environment import environment
+from .machine import remembers_programs
 from .row import Lane, Position, Row, row_of
 from .store import Checkpoint, Record, log
 
@@ -115,7 +116,8 @@ class _Performance:
             self._restore(store)
 
     def run(self) -> Generator[Look | Shared, None, list[Record]]:
-        self.rows[0].compile(self.position[0], self.unit.turn)
+        if remembers_programs():
+            self.rows[0].compile(self.position[0], self.unit.turn)
         if not self.rows[0].answers:
             for row in self.rows:
                 row.begin()

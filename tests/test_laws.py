@@ -158,7 +158,8 @@ def test_rows_that_are_filled_up_answer_like_any(width):
 
 
 @pytest.mark.parametrize("turn", [1, 2])
-def test_what_is_compiled_ahead_is_what_runs(turn):
+def test_what_is_compiled_ahead_is_what_runs(turn, monkeypatch):
+    monkeypatch.setattr("ontogeny.perform.remembers_programs", lambda: True)
     compiled = []
     jax.monitoring.register_event_duration_secs_listener(
         lambda name, _, **about: (
