@@ -568,7 +568,7 @@ def test_rows_together_are_rows_one_by_one(kind):
         return task.loss(trace.outputs, batch), trace
 
     alone, together = (
-        jax.value_and_grad(loss, has_aux=True)(params, run)
+        jax.jit(jax.value_and_grad(partial(loss, run=run), has_aux=True))(params)
         for run in (jax.vmap(model, (None, 0, 0)), model.rows)
     )
     assert jax.tree.structure(alone) == jax.tree.structure(together)
