@@ -8,8 +8,9 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
@@ -127,7 +128,8 @@ class _Person:
         context = multiprocessing.get_context("spawn")
         self.line, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(place, theirs), daemon=True)
-        self.process.start()
+        with _uninterrupted():
+            self.process.start()
         theirs.close()
 
     def leave(self) -> None:
@@ -137,6 +139,20 @@ class _Person:
             self.process.terminate()
             self.process.join()
         self.line.close()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """A process that is started here does not hear an interrupt, not even while it imports."""
+    if not hasattr(signal, "pthread_sigmask"):  # not on Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # which would hear it again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(core: int, line: Connection) -> None:
