@@ -129,11 +129,7 @@ class ClauseTransformer(nn.Module):
         self.heads = int(settings["heads"])
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        made, action, of = batch["predicates"].unbind(-1)
-        variable, value = batch["answers"].unbind(-1)
-        tables = self.tables
-        predicates = tables["made"][made] + tables["action"][action] + tables["of"][of]
-        answers = tables["variable"][variable] + tables["value"][value]
+        predicates, answers = self._stated(batch["predicates"]), self._held(batch["answers"])
         clauses = torch.cat([predicates, answers], 1)
         if self.one_hot:
             asked, (_, kept, held) = answers.chunk(3, -1)[0], clauses.chunk(3, -1)
@@ -155,15 +151,14 @@ class ClauseTransformer(nn.Module):
         """All answers after the first, each the likeliest; keys and values are kept."""
         if not self.one_hot:
             raise NotImplementedError("no claim that is timed needs it")
-        tables, variables = self.tables, len(self.tables["variable"])
-        made, action, of = predicates.unbind(-1)
-        clauses = tables["made"][made] + tables["action"][action] + tables["of"][of]
+        variables = len(self.tables["variable"])
+        clauses = self._stated(predicates)
         rows, chain, wide = clauses.shape
         clauses = torch.cat([clauses, clauses.new_zeros(rows, chain, wide)], 1)
         _, key, values = (self._heads(x).contiguous() for x in clauses.chunk(3, -1))
         found = []
         for place in range(chain, 2 * chain):
-            held = tables["variable"][answer[:, :1]] + tables["value"][answer[:, 1:]]
+            held = self._held(answer[:, None])
             query, key[:, :, place : place + 1], values[:, :, place : place + 1] = (
                 self._heads(x) for x in held.chunk(3, -1)
             )
@@ -174,6 +169,14 @@ class ClauseTransformer(nn.Module):
             answer = torch.stack([named, value], 1)
             found.append(answer)
         return torch.stack(found, 1)
+
+    def _stated(self, predicates: Tensor) -> Tensor:
+        made, action, of = predicates.unbind(-1)
+        return self.tables["made"][made] + self.tables["action"][action] + self.tables["of"][of]
+
+    def _held(self, answers: Tensor) -> Tensor:
+        variable, value = answers.unbind(-1)
+        return self.tables["variable"][variable] + self.tables["value"][value]
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)

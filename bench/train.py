@@ -70,8 +70,8 @@ def main() -> None:
     losses += [step(next(turns)) for _ in batches]  # the first compiles
     warm = time.perf_counter() - began
     seconds = _fastest(lambda: losses.append(step(next(turns))), max(1, asked.steps // 5))
-    draw = DRAWING.get(about["task"])
-    drawing = _fastest(lambda: draw(part("task"), about["drawn"]), 5) if draw else 0.0
+    draw, task = DRAWING.get(about["task"]), part("task")
+    drawing = _fastest(lambda: draw(task, about["drawn"]), 5) if draw else 0.0
     following = sum(_fastest(lambda c=each: model.follow(**c), 1) for each in chains)
     began = time.perf_counter()
     with torch.no_grad():

@@ -43,6 +43,9 @@ class Pool(ABC):
     def prepare(self, lanes: int) -> None:  # noqa: B027
         """Gets ready for so many lanes, while they are being planned."""
 
+    def dismiss(self) -> None:  # noqa: B027
+        """Lets go of what was got ready and not needed."""
+
     @abstractmethod
     def run(self, units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:
         """Runs units, in any order, and hands each out as it ends."""

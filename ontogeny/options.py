@@ -48,22 +48,20 @@ def executor(store: "Store", workers: int | None, on: str | None = None) -> Iter
     from .fields import Invalid
     from .machine import cores
     from .progress import progress
-    from .workers import Processes
+    from .workers import Here, Processes
 
     if workers is not None and workers < 0:
         raise Invalid(f"--workers must be at least 0, not {workers}")
     crew = cores() if workers is None else workers
-    here = Processes(crew) if crew else None
-    pool = pool_of(on, workers) if on else here
-    if here and not on and store.empty():  # there will be something to do
-        here.prepare(crew)
+    pool = pool_of(on, workers) if on else Processes(crew) if crew else Here()
+    if store.empty():  # there will be something to do
+        pool.prepare(crew)
     shown = progress(store)
     try:
         yield partial(execute, on=pool, store=store, progress=shown)
     finally:
         shown.close()
-        if here:
-            here.dismiss()
+        pool.dismiss()
 
 
 def pool_of(on: str, workers: int | None) -> "Pool":
