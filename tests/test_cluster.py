@@ -124,13 +124,14 @@ class Steps(Progress):
         self.told.append((label, look.step))
         if not self.deed:
             return
-        ready = {label for label, step in self.told if step >= self.when}
-        if ready == {"a", "b"}:
+        reached = dict(self.told)  # the last that each said
+        if sum(step >= self.when for step in reached.values()) == 2:
             self.deed()
             self.deed = None
             self.told.append(("deed", -1))
-        else:  # workers wait while nobody listens: the one in front until the other has come
-            time.sleep(0.05 if label in ready else 0.01)
+        else:  # workers wait while nobody listens: the more the one in front, if it is alone
+            lead = look.step - self.when
+            time.sleep(0.01 if lead < 0 else 0.05 * (1.02**lead if len(reached) == 1 else 1))
 
 
 def judge(store, on):
