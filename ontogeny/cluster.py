@@ -23,7 +23,7 @@ from .crew import Crew, Done, Pool, Progress, WorkerError, follow
 from .environment import commit, missing
 from .fields import Invalid
 from .machine import grown, settle
-from .perform import CHECKPOINT_SECONDS, Interrupted, Unit, perform
+from .perform import Interrupted, Unit, patience, perform
 from .store import Checkpoint, Record, Store, log
 
 _AHEAD = 64  # messages that a worker may have ready: it waits while nobody fetches them
@@ -123,7 +123,7 @@ class _Far(Crew):
     def send(self, place: int, unit: Unit) -> None:
         found = {lane.name: self.store and self.store.checkpoint(lane.name) for lane in unit.lanes}
         kept = found if self.store else None
-        packed = self.ray.cloudpickle.dumps((unit, kept, CHECKPOINT_SECONDS))
+        packed = self.ray.cloudpickle.dumps((unit, kept, patience()))
         self.people[place].take.remote(packed)
 
     def ask_to_share(self, place: int) -> None:

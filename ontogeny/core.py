@@ -77,6 +77,11 @@ class Task(Component):
     def length(self) -> int:
         """How long the longest sequence is."""
 
+    @property
+    def starts(self) -> int:
+        """How many of them, counted from the first, can begin a sequence: by default all."""
+        return self.vocab
+
     @abstractmethod
     def world(self, key: Key[Array, ""]) -> World:
         """Draws what stays true during a run: the facts, the alphabets, the trigger tokens."""
@@ -110,9 +115,14 @@ class Model(Component):
         """Runs one sequence."""
 
     def rows(
-        self, params: Params, inputs: Int[Array, "row length"], at: Int[Array, "row read"]
+        self,
+        params: Params,
+        inputs: Int[Array, "row length"],
+        at: Int[Array, "row read"],
+        starts: int | None = None,
     ) -> Trace:
-        """Runs several sequences; a model that knows a cheaper way overrides this."""
+        """Runs several sequences, each of which begins with one of the tokens below `starts`; a
+        model that knows a cheaper way overrides this."""
         trace: Trace = jax.vmap(self, (None, 0, 0))(params, inputs, at)
         return trace
 
@@ -138,7 +148,10 @@ class Moment(NamedTuple):
         for known, trace in self.seen.values():
             if known is batch:
                 return trace
-        return self.model.rows(self.params, batch.inputs, batch.at)
+        return self._rows(batch.inputs, batch.at)
+
+    def _rows(self, inputs: Int[Array, "row length"], at: Int[Array, "row read"]) -> Trace:
+        return self.model.rows(self.params, inputs, at, self.task.starts)
 
     def loss(self, batch: Batch) -> Float[Array, ""]:
         """What the task makes of the model's outputs."""
@@ -163,7 +176,7 @@ class Moment(NamedTuple):
         for batches in alike.values():
             inputs = jnp.concatenate([batch.inputs for batch in batches.values()])
             at = jnp.concatenate([batch.at for batch in batches.values()])
-            whole, start = self.model.rows(self.params, inputs, at), 0
+            whole, start = self._rows(inputs, at), 0
             for split, batch in batches.items():
                 end = start + len(batch.inputs)
                 part: Trace = jax.tree.map(lambda x, a=start, b=end: x[a:b], whole)

@@ -40,11 +40,8 @@ class Pool(ABC):
     workers: int  # units at once
     memory: float  # bytes that each may use
 
-    def prepare(self, lanes: int) -> None:  # noqa: B027
-        """Gets ready for so many lanes, while they are being planned."""
-
-    def dismiss(self) -> None:  # noqa: B027
-        """Lets go of what was got ready and not needed."""
+    def prepare(self) -> None:  # noqa: B027
+        """Gets ready, while units are being planned."""
 
     @abstractmethod
     def run(self, units: Sequence[Unit], store: Store | None, progress: Progress) -> Done:

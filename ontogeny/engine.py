@@ -52,7 +52,7 @@ def execute(
 def _run(
     missing: Sequence[Lane], pool: Pool, store: Store | None, progress: Progress
 ) -> Iterator[tuple[Lane, Record]]:
-    pool.prepare(len(missing))
+    pool.prepare()
     with closing(pool.run(plan(missing, pool, store), store, progress)) as finished:
         for unit, records in finished:
             yield from zip(unit.lanes, records, strict=True)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from .nursery import get_ready
+
 if TYPE_CHECKING:
     from .claim import Scale
     from .crew import Pool
@@ -44,6 +46,8 @@ JsonFile = Annotated[Path | None, Parameter(name="--json", help="Also write the 
 @contextmanager
 def executor(store: "Store", workers: int | None, on: str | None = None) -> Iterator[Any]:
     """Runs experiments with progress on the screen, which is left as it was."""
+    if store.empty() and workers != 0 and not on:  # there will be something to do
+        get_ready()
     from .engine import execute
     from .fields import Invalid
     from .machine import cores
@@ -54,14 +58,11 @@ def executor(store: "Store", workers: int | None, on: str | None = None) -> Iter
         raise Invalid(f"--workers must be at least 0, not {workers}")
     crew = cores() if workers is None else workers
     pool = pool_of(on, workers) if on else Processes(crew) if crew else Here()
-    if store.empty():  # there will be something to do
-        pool.prepare(crew)
     shown = progress(store)
     try:
         yield partial(execute, on=pool, store=store, progress=shown)
     finally:
         shown.close()
-        pool.dismiss()
 
 
 def pool_of(on: str, workers: int | None) -> "Pool":
@@ -78,11 +79,12 @@ def pool_of(on: str, workers: int | None) -> "Pool":
 
 def store_at(path: Path | None) -> "Store":
     """The store that is asked for."""
-    from .fields import Invalid
     from .store import Store
 
     root = path or Path(os.environ.get("ONTOGENY_STORE") or ".ontogeny")
     if root.exists() and not root.is_dir():
+        from .fields import Invalid
+
         raise Invalid(f"--store {root} is a file, not a folder")
     return Store(root)
 

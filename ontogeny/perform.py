@@ -18,8 +18,10 @@ from .machine import remembers_programs
 from .row import Lane, Position, Row, row_of
 from .store import Checkpoint, Record, log
 
-# How often a unit saves itself, at most: what a power cut may cost.
-CHECKPOINT_SECONDS = float(os.environ.get("ONTOGENY_CHECKPOINT_SECONDS", "20"))
+
+def patience() -> float:
+    """How many seconds a unit waits until it saves itself: what a power cut may cost."""
+    return float(os.environ.get("ONTOGENY_CHECKPOINT_SECONDS", "20"))
 
 
 @dataclass(frozen=True)
@@ -83,14 +85,15 @@ def perform(
     unit: Unit,
     store: Keeper | None = None,
     asked: Callable[[], str] = lambda: "",
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    checkpoint_seconds: float | None = None,
 ) -> Generator[Look | Shared, None, list[Record]]:
     """Runs a unit to its end, with news at every look; goes on from its checkpoints if it has any.
 
     Asked to "stop", it writes a checkpoint and leaves it at that (Interrupted); asked to "share",
     it saves half of its rows for another to go on with.
     """
-    return (yield from _Performance(unit, store, asked, checkpoint_seconds).run())
+    seconds = patience() if checkpoint_seconds is None else checkpoint_seconds
+    return (yield from _Performance(unit, store, asked, seconds).run())
 
 
 class Interrupted(Exception):  # noqa: N818

@@ -159,7 +159,7 @@ def test_what_a_worker_far_away_cannot_do_is_said_here(pair):
 def test_a_node_that_dies_costs_only_what_was_done_since_its_checkpoint(
     pair, alone, store, monkeypatch
 ):
-    monkeypatch.setattr("ontogeny.cluster.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setenv("ONTOGENY_CHECKPOINT_SECONDS", "0")
     watch = Steps(deed=pair.other.kill, when=200)
     far = execute(EXPERIMENTS, seeds=2, on=Cluster(pair.address), store=store, progress=watch)
     same(far, alone)

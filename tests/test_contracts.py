@@ -279,6 +279,7 @@ def test_the_same_key_draws_the_same_rows_and_they_fit_the_task(thing):
         batch, again = (sample(world, split, jr.key(1)) for _ in range(2))
         assert all(jnp.array_equal(a, b) for a, b in zip(batch, again, strict=True))
         assert batch.inputs.shape[1] <= thing.length
+        assert batch.inputs[:, 0].max() < thing.starts <= thing.vocab
         answers = thing.variables * thing.values if isinstance(thing, Lego) else thing.answers
         for tokens, most in ((batch.inputs, thing.vocab), (batch.targets, answers)):
             if jnp.issubdtype(tokens.dtype, jnp.integer):
@@ -320,6 +321,36 @@ def test_models_are_causal_and_read_where_they_are_asked(thing):
     if not isinstance(thing, linear):
         for weights in trace.attention:
             assert jnp.allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
+
+
+@named(MODELS)
+def test_rows_at_once_are_the_same_as_one_by_one(thing):
+    task = Analogy(tuples=4)
+    params = jax.tree.map(lambda leaf: leaf + 0.1, thing.init(task, jr.key(0)))
+    inputs = jr.randint(jr.key(1), (20, 2), 0, task.vocab).at[:, 0].set(jnp.arange(20) % 8)
+    at = jnp.arange(40).reshape(20, 2)[:, ::-1] % 2  # the last place first
+    wanted = jr.normal(jr.key(2), (20, 2, task.vocab))
+
+    def gone_through(params, **known):
+        def loss(params):
+            trace = thing.rows(params, inputs, at, **known)
+            return jnp.sum(trace.outputs * wanted), trace
+
+        return jax.grad(loss, has_aux=True)(params)
+
+    def one_by_one(params):
+        def loss(params):
+            trace = jax.vmap(thing, (None, 0, 0))(params, inputs, at)
+            return jnp.sum(trace.outputs * wanted), trace
+
+        return jax.grad(loss, has_aux=True)(params)
+
+    few, many, each = jax.jit(
+        lambda p: (gone_through(p, starts=task.starts), gone_through(p), one_by_one(p))
+    )(params)
+    for found in (few, many):
+        close = jax.tree.map(lambda a, b: jnp.allclose(a, b, rtol=1e-4, atol=1e-4), found, each)
+        assert all(jax.tree.leaves(close))
 
 
 def moment(model):

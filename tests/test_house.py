@@ -13,7 +13,7 @@ LEVELS = [
     {"fields"},
     {"core", "theory"},
     {"lane", "external", "tasks", "models", "regimes", "probes"},
-    {"lift", "cost", "spell", "store", "evidence", "environment", "machine"},
+    {"lift", "cost", "spell", "store", "evidence", "environment", "machine", "nursery"},
     {"row"},
     {"perform"},
     {"crew"},

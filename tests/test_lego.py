@@ -307,6 +307,20 @@ def test_models_of_tokens_read_sentences_too(model):
     assert SMALL.right(outputs, batch).shape == (6, 4)
 
 
+def test_chains_are_answered_alike_few_at_a_time():
+    task = Lego(action="C3", chain=2, variables=9, rows=37)
+    now = at(task, NARROW)
+    batch = drawn(task, "4 steps")
+
+    @jax.jit
+    def both(params):
+        at_once = jax.vmap(NARROW.rollout, (None, 0))(params, sentences_of(task, batch))
+        return own_answers(NARROW, params, batch, task), at_once
+
+    few, all_at_once = both(now.params)
+    assert few.shape == (37, 4, 2) and jnp.array_equal(few, all_at_once)
+
+
 # ------------------------------------------------------------------------------ teaching
 
 

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -102,24 +103,34 @@ def race(name: str, tell: Callable[[str], None], steps: int = 30) -> dict[str, A
 def judged(claim: Claim, folder: Path, store: str = "store") -> dict[str, float]:
     """Seconds to a verdict with an empty store, and the largest process. The first time in a folder
     nothing is compiled."""
-    words = ["judge", claim.name, "--store", str(folder / store)]
-    code = (
-        "import resource\n"
-        "from ontogeny.cli import app\n"
-        f"app({words!r})\n"
-        "own = next(line for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
-        "workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
-        "print(1024 * max(workers, int(own.split()[1])))\n"
-    )
-    script = folder / "judge.py"
-    script.write_text(f"if __name__ == '__main__':\n{_indented(code)}")
+    words = [sys.executable, "-m", "ontogeny.cli", "judge", claim.name]
+    words += ["--store", str(folder / store)]
     fresh = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
-    began = time.perf_counter()
-    done = _run([sys.executable, str(script)], fresh)
-    return {
-        "seconds": time.perf_counter() - began,
-        "memory": float(done.splitlines()[-1]),
-    }
+    with (folder / "said").open("w") as said:
+        began, largest = time.perf_counter(), 0.0
+        process = subprocess.Popen(
+            words, env=fresh, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        while process.poll() is None:
+            largest = max(largest, _largest(process.pid))
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=0.25)
+        seconds = time.perf_counter() - began
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(words)}\n{(folder / 'said').read_text()}")
+    return {"seconds": seconds, "memory": largest}
+
+
+def _largest(session: int) -> float:
+    """The most that any process of a session has held so far, in bytes."""
+    most = 0.0
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError, ProcessLookupError, StopIteration):
+            if os.getsid(int(status.parent.name)) == session:
+                lines = status.read_text().splitlines()
+                held = next(line for line in lines if line.startswith("VmHWM"))
+                most = max(most, 1024.0 * int(held.split()[1]))
+    return most
 
 
 def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float]:
@@ -240,7 +251,3 @@ def _run(words: list[str], environment: dict[str, str] | None) -> str:
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}\n{done.stderr}")
     return done.stdout
-
-
-def _indented(code: str) -> str:
-    return "".join(f"    {line}\n" for line in code.splitlines())

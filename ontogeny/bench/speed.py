@@ -17,7 +17,7 @@ import jax.random as jr
 from jaxtyping import Array, Int
 
 from .. import lift
-from ..core import Experiment, Task, Trace
+from ..core import Experiment, Model, Task, Trace
 from ..cost import cost
 from ..environment import processor
 from ..machine import cores, settle
@@ -64,6 +64,8 @@ def subjects() -> dict[str, Experiment]:
 
 class _Direct(InductionPair):
     """The same transformer as it is usually written: every product at every place."""
+
+    rows = Model.rows
 
     def __call__(
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]

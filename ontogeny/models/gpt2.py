@@ -103,41 +103,118 @@ class _GPT2(Model):
     def __call__(
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
-        everywhere = jnp.arange(len(inputs))
-        stream = params.tokens[inputs] + params.positions[: len(inputs)]
-        residual, attention = [stream[at]], []
+        trace: Trace = jax.tree.map(lambda x: x[0], self.rows(params, inputs[None], at[None]))
+        return trace
+
+    def rows(
+        self,
+        params: Params,
+        inputs: Int[Array, "row length"],
+        at: Int[Array, "row read"],
+        starts: int | None = None,
+    ) -> Trace:
+        rows, length = inputs.shape
+        first, which = inputs[:, 0], jnp.arange(rows)
+        if starts is not None and starts < rows:
+            first, which = jnp.arange(starts), first
+        places = _Places(len(first), which, length)
+        begun = params.tokens[first] + params.positions[0]
+        later = params.tokens[inputs[:, 1:]] + params.positions[1:length]
+        stream = jnp.concatenate([begun, later.reshape(rows * (length - 1), self.width)])
+        residual, attention = [places.read(stream, at)], []
         for layer, block in enumerate(unstacked(params.blocks, self.depth)):
-            where = at if layer == self.depth - 1 else everywhere
-            stream, weights = self._block(block, stream, where)
-            residual.append(stream if layer == self.depth - 1 else stream[at])
+            last = layer == self.depth - 1
+            stream, weights = self._block(block, stream, places, at if last else None)
+            residual.append(stream if last else places.read(stream, at))
             attention.append(weights)
         outputs = params.norm(stream) @ params.tokens.T
-        return Trace(outputs, jnp.stack(residual), tuple(attention))
+        return Trace(
+            outputs.reshape(*at.shape, -1),
+            jnp.stack([x.reshape(*at.shape, -1) for x in residual], axis=1),
+            tuple(attention),
+        )
 
     def _block(
-        self, block: Block, stream: Float[Array, "length width"], at: Int[Array, " read"]
-    ) -> tuple[Float[Array, "read width"], Float[Array, "head read length"]]:
+        self,
+        block: Block,
+        stream: Float[Array, "place width"],
+        places: "_Places",
+        at: Int[Array, "row read"] | None,
+    ) -> tuple[Float[Array, "here width"], Float[Array, "row head query length"]]:
+        """A layer at the places read, or at all. Who comes first has only itself to attend to."""
         normed = block.attention_norm(stream)
-        whole = at.shape == stream.shape[:1]
-        here, normed_here = (stream, normed) if whole else (stream[at], normed[at])
-        query = self._heads(block.query(normed_here))
-        key, value = map(self._heads, jnp.split(block.key_value(normed), 2, axis=-1))
-        scores = jnp.einsum("qhd,khd->hqk", query, key) / (self.width / self.heads) ** 0.5
-        if block.identities:
-            alike = normed_here @ normed.T
-            scores = scores + self._factor * block.identities.match[:, None, None] * alike
-        earlier = jnp.arange(len(stream))[None, :] <= at[:, None]
-        weights = jax.nn.softmax(jnp.where(earlier, scores, -jnp.inf), axis=-1)
-        mixed = jnp.einsum("hqk,khd->qhd", weights, value).reshape(len(at), self.width)
+        key, value = jnp.split(block.key_value(normed), 2, axis=-1)
+        kept = tuple(map(places.by_row, (key, value, normed)))
+        if at is None:
+            later = jnp.broadcast_to(
+                jnp.arange(1, places.length), (len(places.which), places.length - 1)
+            )
+            here, first = stream, slice(places.first)
+            mixed, passed, weights = self._attend(block, normed[places.first :], later, *kept)
+            mixed = jnp.concatenate([value[first], mixed])
+            alone = jnp.zeros((*weights.shape[:2], 1, places.length)).at[..., 0].set(1.0)
+            weights = jnp.concatenate([alone, weights], axis=2)
+            if block.identities:
+                passed = jnp.concatenate([jnp.sum(block.identities.copy) * normed[first], passed])
+        else:
+            here = places.read(stream, at)
+            mixed, passed, weights = self._attend(block, places.read(normed, at), at, *kept)
         here = here + block.mix(mixed)
         if block.identities:
-            passed = jnp.tensordot(block.identities.copy, weights, 1) @ normed
             here = here + self._factor * passed
         hidden = jax.nn.gelu(block.widen(block.mlp_norm(here)))
         return here + block.narrow(hidden), weights
 
-    def _heads(self, x: Float[Array, "row width"]) -> Float[Array, "row head part"]:
-        return x.reshape(len(x), self.heads, -1)
+    def _attend(
+        self,
+        block: Block,
+        asking: Float[Array, "query width"],
+        at: Int[Array, "row read"],
+        key: Float[Array, "row length width"],
+        value: Float[Array, "row length width"],
+        normed: Float[Array, "row length width"],
+    ) -> tuple[Array, Array, Float[Array, "row head read length"]]:
+        """What is heard at some places of each row, what identities pass on, and from where."""
+        query = self._heads(block.query(asking).reshape(*at.shape, self.width))
+        scores = jnp.einsum("nqhp,nkhp->nhqk", query, self._heads(key))
+        scores = scores / (self.width / self.heads) ** 0.5
+        if block.identities:
+            alike = jnp.einsum("nqd,nkd->nqk", asking.reshape(*at.shape, self.width), normed)
+            match = self._factor * block.identities.match
+            scores = scores + match[:, None, None] * alike[:, None]
+        earlier = jnp.arange(key.shape[1]) <= at[:, None, :, None]
+        weights = jax.nn.softmax(jnp.where(earlier, scores, -jnp.inf), axis=-1)
+        mixed = jnp.einsum("nhqk,nkhp->nqhp", weights, self._heads(value))
+        passed = jnp.zeros(())
+        if block.identities:
+            passed = jnp.einsum("h,nhqk->nqk", block.identities.copy, weights) @ normed
+            passed = passed.reshape(asking.shape)
+        return mixed.reshape(asking.shape), passed, weights
+
+    def _heads(self, x: Float[Array, "*rows width"]) -> Float[Array, "*rows head part"]:
+        return x.reshape(*x.shape[:-1], self.heads, self.width // self.heads)
+
+
+class _Places(NamedTuple):
+    """The places of some rows in one stream: those that come first, then all others by row.
+
+    Whoever comes first sees only itself: what becomes of it is the same in every row.
+    """
+
+    first: int  # how many may come first
+    which: Int[Array, " row"]  # and which does
+    length: int
+
+    def by_row(self, stream: Float[Array, "place width"]) -> Float[Array, "row length width"]:
+        first, later = jnp.split(stream, [self.first])
+        later = later.reshape(len(self.which), self.length - 1, stream.shape[1])
+        return jnp.concatenate([first[self.which][:, None], later], axis=1)
+
+    def read(
+        self, stream: Float[Array, "place width"], at: Int[Array, "row read"]
+    ) -> Float[Array, "here width"]:
+        found = jnp.take_along_axis(self.by_row(stream), at[..., None], axis=1)
+        return found.reshape(at.size, stream.shape[1])
 
 
 class GPT2(_GPT2):

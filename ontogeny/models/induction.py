@@ -29,7 +29,7 @@ class FeedForward(NamedTuple):
     widen: Float[Array, "hidden width"]
     narrow: Float[Array, "width hidden"]
 
-    def __call__(self, x: Float[Array, "place width"]) -> Float[Array, "place width"]:
+    def __call__(self, x: Float[Array, "*place width"]) -> Float[Array, "*place width"]:
         return jax.nn.relu(x @ self.widen.T) @ self.narrow.T
 
 
@@ -38,7 +38,7 @@ class LinearForward(NamedTuple):
 
     weight: Float[Array, "width width"]
 
-    def __call__(self, x: Float[Array, "place width"]) -> Float[Array, "place width"]:
+    def __call__(self, x: Float[Array, "*place width"]) -> Float[Array, "*place width"]:
         return x @ self.weight.T
 
 
@@ -92,27 +92,48 @@ class InductionPair(Model):
     def __call__(
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
-        length, vocab = len(inputs), len(params.tokens)
-        place = jnp.arange(length)
+        trace: Trace = jax.tree.map(lambda x: x[0], self.rows(params, inputs[None], at[None]))
+        return trace
+
+    def rows(
+        self,
+        params: Params,
+        inputs: Int[Array, "row length"],
+        at: Int[Array, "row read"],
+        starts: int | None = None,
+    ) -> Trace:
+        """Where weights are trained, all places of all rows are one matrix: the gradients are then
+        plain products."""
+        length, vocab = inputs.shape[1], len(params.tokens)
         x = params.tokens[inputs] + params.positions[:length]
-        weights1 = attend(self._first_scores(params, inputs), place)
+        scores1 = jax.vmap(self._first_scores, (None, 0))(params, inputs)
+        weights1 = attend(scores1, jnp.broadcast_to(jnp.arange(length), inputs.shape))
         known = jnp.concatenate([params.tokens, params.positions])
         carried = known @ (params.out1 @ params.value1).T
         stream = x + weights1 @ (carried[inputs] + carried[vocab : vocab + length])
         if params.forward1 is not None:
             stream = stream + params.forward1(stream)
 
-        here = stream[at]
-        weights2 = attend(here @ params.key2 @ stream.T / self.width**0.5, at)
+        def read(x: Float[Array, "row length width"]) -> Float[Array, "row read width"]:
+            return jnp.take_along_axis(x, at[..., None], axis=1)
+
+        def flat(x: Float[Array, "row read width"]) -> Float[Array, "place width"]:
+            return x.reshape(-1, self.width)
+
+        here = read(stream)
+        asked = (flat(here) @ params.key2).reshape(here.shape)
+        weights2 = attend(asked @ jnp.swapaxes(stream, 1, 2) / self.width**0.5, at)
         met, moving = weights2 @ stream, params.out2 @ params.value2
-        read = here + met @ moving.T
+        after = here + met @ moving.T
         if params.forward2 is None:  # the same with fewer products: there are few answers
-            outputs = here @ params.unembed.T + met @ (params.unembed @ moving).T
+            outputs = flat(here) @ params.unembed.T + flat(met) @ (params.unembed @ moving).T
         else:
-            read = read + params.forward2(read)
-            outputs = read @ params.unembed.T
-        residual = jnp.stack([x[at], here, read])
-        return Trace(outputs, residual, (weights1[None], weights2[None]))
+            after = after + params.forward2(after)
+            outputs = flat(after) @ params.unembed.T
+        residual = jnp.stack([read(x), here, after], axis=1)
+        return Trace(
+            outputs.reshape(*at.shape, -1), residual, (weights1[:, None], weights2[:, None])
+        )
 
     def _first_scores(
         self, params: Params, inputs: Int[Array, " length"]
@@ -158,10 +179,10 @@ class OneHotPair(InductionPair):
 
 
 def attend(
-    scores: Float[Array, "query length"], at: Int[Array, " query"]
-) -> Float[Array, "query length"]:
+    scores: Float[Array, "*row query length"], at: Int[Array, "*row query"]
+) -> Float[Array, "*row query length"]:
     """Attention to no later place than the query's own."""
-    earlier = jnp.arange(scores.shape[1]) <= at[:, None]
+    earlier = jnp.arange(scores.shape[-1]) <= at[..., None]
     weights: Array = jax.nn.softmax(jnp.where(earlier, scores, -jnp.inf), axis=-1)
     return weights
 

@@ -36,6 +36,11 @@ class Analogy(Task):
         """Sources, targets, attributes, properties and two relations."""
         return 4 * self.tuples + 2
 
+    @property
+    def starts(self) -> int:
+        """Sources and targets."""
+        return 2 * self.tuples
+
     def world(self, key: Key[Array, ""]) -> World:
         """Nothing is drawn: models treat tokens alike before training, so names do not matter."""
         return ()

@@ -92,7 +92,7 @@ class Triggers(Task):
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
         train = split == "train"
         drawing, choosing = jr.split(key)
-        rows, noise = (self.rows, self.noise) if train else (self.held, 0.0)
+        rows, noise = (self.rows, self.noise) if train else (self.held, None)
         tokens, occurrence = self.draw(rows, noise, drawing)
         inputs, targets = tokens[:, :-1], tokens[:, 1:]
         if train and self.read == "everywhere":
@@ -109,14 +109,18 @@ class Triggers(Task):
         known = batch._replace(weights=jnp.where(some, batch.weights, 1.0))
         return jnp.where(some, super().loss(outputs, known), 0.0)
 
-    def draw(self, rows: int, noise: Float[Array, ""] | float, key: Key[Array, ""]) -> Sequences:
+    def draw(
+        self, rows: int, noise: Float[Array, ""] | float | None, key: Key[Array, ""]
+    ) -> Sequences:
         """Sequences, one token longer than what is read of them."""
         chance, blur, chosen = jr.split(key, 3)
         triggers, outputs = self._rules(rows, chosen)
         upto = jnp.asarray(np.cumsum(self.bigrams.after, axis=1)[:, :-1], jnp.float32)
         begin = jnp.asarray(np.cumsum(self.bigrams.first)[:-1], jnp.float32)
         chances = jr.uniform(chance, (self.length + 1, rows))
-        blurred = jr.bernoulli(blur, noise, (self.length, rows))
+        blurred = jnp.zeros((self.length, rows), bool)
+        if noise is not None:
+            blurred = jr.bernoulli(blur, noise, blurred.shape)
         first = jnp.sum(begin <= chances[0][:, None], axis=1)
         if self.planted:
             first = triggers[:, 0]

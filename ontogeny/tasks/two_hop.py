@@ -106,6 +106,11 @@ class TwoHop(Task):
         return self.symbols + self.hops * self.complexity + (self.form == "own relation")
 
     @property
+    def starts(self) -> int:
+        """Entities, or their letters."""
+        return self.symbols
+
+    @property
     def length(self) -> int:
         """A composed question, spelled, and all but the last letter of its answer."""
         return 2 * self.letters + self.hops - 1
