@@ -14,19 +14,19 @@ import jax.numpy as jnp
 from . import lane as one
 from .core import Experiment
 
-# What runs once need not be quick, but soon compiled: half the time. What runs often is as quick at
-# the first level as at the third, and compiled in four fifths of the time.
-_ONCE = {"xla_backend_optimization_level": 0}
+# What runs often is as quick at the first level as at the third, and compiled in four fifths of the
+# time. What runs seldom is to be compiled soon: in half the time, and a fifth of the memory.
 _OFTEN = {"xla_backend_optimization_level": 1}
+_SELDOM = _OFTEN | {"xla_cpu_use_fusion_emitters": False}
 
 
-@partial(jax.jit, compiler_options=_ONCE)
+@partial(jax.jit, compiler_options=_SELDOM)
 def begin(experiments: Experiment, seeds: jax.Array) -> one.State:
     """Draws the worlds and the parameters."""
     return jax.vmap(one.begin)(experiments, seeds)
 
 
-@partial(jax.jit, static_argnames="stage", compiler_options=_ONCE)
+@partial(jax.jit, static_argnames="stage", compiler_options=_SELDOM)
 def enter(experiments: Experiment, seeds: jax.Array, state: one.State, stage: int) -> one.State:
     """Gives a stage its memories."""
     return jax.vmap(partial(one.enter, stage=stage))(experiments, seeds, state)
@@ -61,7 +61,7 @@ def advance(
     return kept
 
 
-@partial(jax.jit, compiler_options=_OFTEN)
+@partial(jax.jit, compiler_options=_SELDOM)
 def look(
     experiments: Experiment, seeds: jax.Array, state: one.State, step: jax.Array
 ) -> one.Answers:

@@ -184,18 +184,18 @@ class Compiled(Row):
                 lowered().compile()
 
     def _programs(self, stage: int) -> Iterator[Callable[[], jax.stages.Lowered]]:
-        """Looking, beginning, and each stage from this one on."""
+        """Each stage from this one on, which take longest and most memory; looking; beginning."""
         row = self.experiments, self.seeds
         state = lift.begin.eval_shape(*row)
-        yield partial(lift.look.lower, *row, state, jnp.asarray(0))
-        if not self.answers:
-            yield partial(lift.begin.lower, *row)
         for place, rule in enumerate(self.experiment.regime[stage:], stage):
             if not _solves(rule):
                 entered = lift.enter.eval_shape(*row, state, stage=place)
                 yield partial(
                     lift.advance.lower, *row, entered, *self._when(place, 0), **self._how(place)
                 )
+        yield partial(lift.look.lower, *row, state, jnp.asarray(0))
+        if not self.answers:
+            yield partial(lift.begin.lower, *row)
 
     def begin(self) -> None:
         self.state = lift.begin(self.experiments, self.seeds)
