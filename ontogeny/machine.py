@@ -23,7 +23,6 @@ def settle(core: int | None = None) -> None:
     as many that compile as there are cores; programs on disk."""
     flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
-    hold_one()
     remember_programs()
     if core is not None:
         _pin({sorted(_ALL)[core % len(_ALL)]})
@@ -118,14 +117,6 @@ def _alone(name: str) -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------------ memory
-
-_M_ARENA_MAX = -8  # in glibc's malloc.h: how many heaps there may be
-
-
-def hold_one() -> None:
-    """Keeps to one heap for all threads: compiling then takes a tenth less."""
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def give_back() -> None:

@@ -111,10 +111,13 @@ def judged(claim: Claim, folder: Path, store: str = "store") -> dict[str, float]
         process = subprocess.Popen(
             words, env=fresh, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
         )
-        while process.poll() is None:
-            largest = max(largest, _largest(process.pid))
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=0.25)
+        try:
+            while process.poll() is None:
+                largest = max(largest, _largest(process.pid))
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=0.25)
+        finally:
+            process.terminate()  # if this was interrupted
         seconds = time.perf_counter() - began
     if process.returncode:
         raise RuntimeError(f"{' '.join(words)}\n{(folder / 'said').read_text()}")
