@@ -323,7 +323,7 @@ def test_models_are_causal_and_read_where_they_are_asked(thing):
             assert jnp.allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
 
 
-@named(MODELS)
+@named([model for model in MODELS if type(model).rows is not Model.rows])
 def test_rows_at_once_are_the_same_as_one_by_one(thing):
     task = Analogy(tuples=4)
     params = jax.tree.map(lambda leaf: leaf + 0.1, thing.init(task, jr.key(0)))
