@@ -144,52 +144,43 @@ class _GPT2(Model):
         """A layer at the places read, or at all. Who comes first has only itself to attend to."""
         normed = block.attention_norm(stream)
         key, value = jnp.split(block.key_value(normed), 2, axis=-1)
-        kept = tuple(map(places.by_row, (key, value, normed)))
-        if at is None:
-            later = jnp.broadcast_to(
-                jnp.arange(1, places.length), (len(places.which), places.length - 1)
-            )
-            here, first = stream, slice(places.first)
-            mixed, passed, weights = self._attend(block, normed[places.first :], later, *kept)
-            mixed = jnp.concatenate([value[first], mixed])
-            alone = jnp.zeros((*weights.shape[:2], 1, places.length)).at[..., 0].set(1.0)
-            weights = jnp.concatenate([alone, weights], axis=2)
-            if block.identities:
-                passed = jnp.concatenate([jnp.sum(block.identities.copy) * normed[first], passed])
-        else:
-            here = places.read(stream, at)
-            mixed, passed, weights = self._attend(block, places.read(normed, at), at, *kept)
-        here = here + block.mix(mixed)
+        first = places.first if at is None else 0  # whose part needs no asking
+        here, asking, where = stream, normed[first:], places.later
+        if at is not None:
+            here, asking, where = places.read(stream, at), places.read(normed, at), at
+        keys, values, seen = map(places.by_row, (key, value, normed))
+        weights = self._weights(block, asking.reshape(*where.shape, self.width), where, keys, seen)
+        mixed = jnp.einsum("nhqk,nkhp->nqhp", weights, self._heads(values)).reshape(asking.shape)
+        here = here + block.mix(jnp.concatenate([value[:first], mixed]))
         if block.identities:
-            here = here + self._factor * passed
+            copy = self._factor * block.identities.copy
+            copied = (jnp.einsum("h,nhqk->nqk", copy, weights) @ seen).reshape(asking.shape)
+            here = here + jnp.concatenate([jnp.sum(copy) * normed[:first], copied])
         hidden = jax.nn.gelu(block.widen(block.mlp_norm(here)))
+        if at is None:
+            alone = jnp.zeros_like(weights, shape=(*weights.shape[:2], 1, places.length))
+            weights = jnp.concatenate([alone.at[..., 0].set(1.0), weights], axis=2)
         return here + block.narrow(hidden), weights
 
-    def _attend(
+    def _weights(
         self,
         block: Block,
-        asking: Float[Array, "query width"],
-        at: Int[Array, "row read"],
-        key: Float[Array, "row length width"],
-        value: Float[Array, "row length width"],
-        normed: Float[Array, "row length width"],
-    ) -> tuple[Array, Array, Float[Array, "row head read length"]]:
-        """What is heard at some places of each row, what identities pass on, and from where."""
-        query = self._heads(block.query(asking).reshape(*at.shape, self.width))
-        scores = jnp.einsum("nqhp,nkhp->nhqk", query, self._heads(key))
+        asking: Float[Array, "row query width"],
+        at: Int[Array, "row query"],
+        keys: Float[Array, "row length width"],
+        seen: Float[Array, "row length width"],
+    ) -> Float[Array, "row head query length"]:
+        """How much is attended to each place of a row, and to none that is later."""
+        query = self._heads(block.query(asking.reshape(at.size, self.width)).reshape(asking.shape))
+        scores = jnp.einsum("nqhp,nkhp->nhqk", query, self._heads(keys))
         scores = scores / (self.width / self.heads) ** 0.5
         if block.identities:
-            alike = jnp.einsum("nqd,nkd->nqk", asking.reshape(*at.shape, self.width), normed)
             match = self._factor * block.identities.match
+            alike = jnp.einsum("nqd,nkd->nqk", asking, seen)
             scores = scores + match[:, None, None] * alike[:, None]
-        earlier = jnp.arange(key.shape[1]) <= at[:, None, :, None]
-        weights = jax.nn.softmax(jnp.where(earlier, scores, -jnp.inf), axis=-1)
-        mixed = jnp.einsum("nhqk,nkhp->nqhp", weights, self._heads(value))
-        passed = jnp.zeros(())
-        if block.identities:
-            passed = jnp.einsum("h,nhqk->nqk", block.identities.copy, weights) @ normed
-            passed = passed.reshape(asking.shape)
-        return mixed.reshape(asking.shape), passed, weights
+        earlier = jnp.arange(keys.shape[1]) <= at[:, None, :, None]
+        weights: Array = jax.nn.softmax(jnp.where(earlier, scores, -jnp.inf), axis=-1)
+        return weights
 
     def _heads(self, x: Float[Array, "*rows width"]) -> Float[Array, "*rows head part"]:
         return x.reshape(*x.shape[:-1], self.heads, self.width // self.heads)
@@ -205,7 +196,13 @@ class _Places(NamedTuple):
     which: Int[Array, " row"]  # and which does
     length: int
 
+    @property
+    def later(self) -> Int[Array, "row later"]:
+        """The places of each row but the first."""
+        return jnp.broadcast_to(jnp.arange(1, self.length), (len(self.which), self.length - 1))
+
     def by_row(self, stream: Float[Array, "place width"]) -> Float[Array, "row length width"]:
+        """The stream with all places of each row."""
         first, later = jnp.split(stream, [self.first])
         later = later.reshape(len(self.which), self.length - 1, stream.shape[1])
         return jnp.concatenate([first[self.which][:, None], later], axis=1)
@@ -213,6 +210,7 @@ class _Places(NamedTuple):
     def read(
         self, stream: Float[Array, "place width"], at: Int[Array, "row read"]
     ) -> Float[Array, "here width"]:
+        """The stream at some places of each row."""
         found = jnp.take_along_axis(self.by_row(stream), at[..., None], axis=1)
         return found.reshape(at.size, stream.shape[1])
 
