@@ -23,6 +23,7 @@ from .environment import missing
 from .evidence import Evidence, Outcome, Run
 from .external import AnyExperiment
 from .fields import Invalid, did_you_mean
+from .nursery import undivided
 from .spell import digest, record
 
 
@@ -172,9 +173,10 @@ def _register(made: Claim) -> None:
 
 def all_claims() -> dict[str, Claim]:
     """Every claim of every file in `claims/`."""
-    package = importlib.import_module("ontogeny.claims")
-    for module in pkgutil.walk_packages(package.__path__, "ontogeny.claims."):
-        importlib.import_module(module.name)
+    with undivided():
+        package = importlib.import_module("ontogeny.claims")
+        for module in pkgutil.walk_packages(package.__path__, "ontogeny.claims."):
+            importlib.import_module(module.name)
     return CLAIMS
 
 

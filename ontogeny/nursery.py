@@ -33,11 +33,24 @@ def context() -> Any:
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """A process that is started here does not hear an interrupt, not even while it imports."""
+    resource_tracker.ensure_running()  # which would hear it again
+    with _deaf({signal.SIGINT}):
+        yield
+
+
+@contextmanager
+def undivided() -> Iterator[None]:
+    """Hears an interrupt when this is over: within an import it may be lost, or misunderstood."""
+    with _deaf({signal.SIGINT, signal.SIGTERM}):
+        yield
+
+
+@contextmanager
+def _deaf(signals: set[signal.Signals]) -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # not on Windows
         yield
         return
-    resource_tracker.ensure_running()  # which would hear it again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from .nursery import get_ready
+from .nursery import get_ready, undivided
 
 if TYPE_CHECKING:
     from .claim import Scale
@@ -48,11 +48,12 @@ def executor(store: "Store", workers: int | None, on: str | None = None) -> Iter
     """Runs experiments with progress on the screen, which is left as it was."""
     if store.empty() and workers != 0 and not on:  # there will be something to do
         get_ready()
-    from .engine import execute
-    from .fields import Invalid
-    from .machine import cores
-    from .progress import progress
-    from .workers import Here, Processes
+    with undivided():
+        from .engine import execute
+        from .fields import Invalid
+        from .machine import cores
+        from .progress import progress
+        from .workers import Here, Processes
 
     if workers is not None and workers < 0:
         raise Invalid(f"--workers must be at least 0, not {workers}")
@@ -79,8 +80,8 @@ def pool_of(on: str, workers: int | None) -> "Pool":
 
 def store_at(path: Path | None) -> "Store":
     """The store that is asked for."""
-    from .store import Store
-
+    with undivided():
+        from .store import Store
     root = path or Path(os.environ.get("ONTOGENY_STORE") or ".ontogeny")
     if root.exists() and not root.is_dir():
         from .fields import Invalid
