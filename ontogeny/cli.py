@@ -71,12 +71,11 @@ def judge(
     """
     place = store_at(store)
     with executor(place, workers, on) as execute:
-        from .claim import find
+        from .claim import find, write_json  # only now: what workers are forked from imports, too
         from .claim import judge as judge_claims
 
         size = scale_of(scale)
         verdicts = judge_claims(find(list(patterns)), execute, size, seeds)
-    from .claim import write_json
     from .ledger import remember
     from .report.screen import show_verdicts
     from .store import write_whole

@@ -127,6 +127,16 @@ class Model(Component):
         return trace
 
 
+class Together(Model):
+    """A model that is written for several sequences at once: it says `rows`."""
+
+    def __call__(
+        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        trace: Trace = jax.tree.map(lambda x: x[0], self.rows(params, inputs[None], at[None]))
+        return trace
+
+
 class Moment(NamedTuple):
     """Everything there is to see at one instant of one run."""
 

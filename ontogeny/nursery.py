@@ -33,7 +33,8 @@ def context() -> Any:
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """A process that is started here does not hear an interrupt, not even while it imports."""
-    resource_tracker.ensure_running()  # which would hear it again
+    if context().get_start_method() == "forkserver":
+        resource_tracker.ensure_running()  # which would hear it again
     with _deaf({signal.SIGINT}):
         yield
 

@@ -128,7 +128,7 @@ def _largest(session: int) -> float:
     """The most that any process of a session has held so far, in bytes."""
     most = 0.0
     for status in Path("/proc").glob("[0-9]*/status"):
-        with suppress(OSError, ProcessLookupError, StopIteration):
+        with suppress(OSError, StopIteration):  # it has just ended
             if os.getsid(int(status.parent.name)) == session:
                 lines = status.read_text().splitlines()
                 held = next(line for line in lines if line.startswith("VmHWM"))
@@ -245,12 +245,9 @@ def _named(params: Any) -> list[tuple[str, Any]]:
 def trained(data: Path, mode: str, steps: int) -> dict[str, Any]:
     """What a program says of its training."""
     words = [sys.executable, str(PROGRAMS / "train.py"), str(data), "--steps", str(steps)]
-    found: dict[str, Any] = json.loads(_run([*words, "--mode", mode], None).splitlines()[-1])
-    return found
-
-
-def _run(words: list[str], environment: dict[str, str] | None) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    words += ["--mode", mode]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}\n{done.stderr}")
-    return done.stdout
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found

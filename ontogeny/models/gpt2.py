@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
+from ..core import Task, Together, Trace
 from ..fields import Invalid, count, number
 from .initial import gaussians, norm
 from .layers import Linear, Norm, unstacked
@@ -42,7 +42,7 @@ class Params(NamedTuple):
     norm: Norm
 
 
-class _GPT2(Model):
+class _GPT2(Together):
     """`depth` blocks of `heads` heads; the last block works only at the positions read."""
 
     width: int = count(128)
@@ -99,12 +99,6 @@ class _GPT2(Model):
             ),
             norm=norm(width),
         )
-
-    def __call__(
-        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
-    ) -> Trace:
-        trace: Trace = jax.tree.map(lambda x: x[0], self.rows(params, inputs[None], at[None]))
-        return trace
 
     def rows(
         self,

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
+from ..core import Task, Together, Trace
 from ..fields import Invalid, choice, count, number
 from .initial import gaussians, uniforms
 
@@ -61,7 +61,7 @@ class Params(NamedTuple):
 MEMORIES = ("key1", "key2", "out2")  # what is trained in the simplest setting
 
 
-class InductionPair(Model):
+class InductionPair(Together):
     """The simplified transformer; `MEMORIES` names the parts that are trained in the paper."""
 
     width: int = count(128)
@@ -88,12 +88,6 @@ class InductionPair(Model):
             forward1=_forward(self.first, width, forward1),
             forward2=_forward(self.last, width, forward2),
         )
-
-    def __call__(
-        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
-    ) -> Trace:
-        trace: Trace = jax.tree.map(lambda x: x[0], self.rows(params, inputs[None], at[None]))
-        return trace
 
     def rows(
         self,
