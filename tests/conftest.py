@@ -33,5 +33,5 @@ def store(tmp_path):
 
 def pytest_collection_modifyitems(items):
     """What takes longest begins first, so that nobody waits for it at the end."""
-    slow = ("test_workers", "test_words", "test_cli")
+    slow = ("test_workers", "test_words", "test_cli", "test_cluster")
     items.sort(key=lambda item: item.module.__name__ not in slow)
