@@ -95,7 +95,7 @@ def test_a_program_loses_as_much_as_the_laboratory_at_every_step(name, tmp_path)
         Batch(**{field: fields[field] for field in Batch._fields})
         for fields in rivals._batches(experiment, stage, state, 2)
     ]
-    rule = stage.optimiser()
+    rule = stage.optimiser(parted(state.params, stage.parts)[0])
 
     @jax.jit
     def step(params, memory, batch):

@@ -2,13 +2,16 @@
 
 import os
 import sys
+from dataclasses import replace
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from conftest import tiny
 
-from ontogeny import Decoder, Descent, Loss, Store, Success, Until, execute
+from ontogeny import AdamW, Decoder, Descent, Loss, Store, Success, Until, execute
 from ontogeny import lane as one
 from ontogeny.core import Model
 from ontogeny.crew import follow
@@ -16,6 +19,7 @@ from ontogeny.engine import plan, recall
 from ontogeny.machine import give_back
 from ontogeny.models.layers import unstacked
 from ontogeny.perform import Interrupted, Shared, Unit, perform
+from ontogeny.regimes import descent
 from ontogeny.row import lanes
 from ontogeny.workers import Here, Processes
 
@@ -256,3 +260,23 @@ def test_layers_that_are_stacked_are_taken_apart_one_by_one():
         return sum((n + 1) * jax.numpy.sum(x**2) for n, layer in parts for x in layer.values())
 
     jax.tree.map(np.testing.assert_allclose, jax.grad(by_slices)(stack), jax.grad(by_layers)(stack))
+
+
+@pytest.mark.parametrize("parts", [(), ("key_query", "value")])
+def test_few_parameters_move_alike_as_one_vector(parts, monkeypatch):
+    experiment = replace(tiny(), regime=(AdamW(steps=5, rate=0.1, decay=0.1, parts=parts),))
+
+    seed = jnp.zeros((), int)
+    begun = one.begin(experiment, seed)
+
+    def moved():
+        state = one.enter(experiment, seed, begun, 0)
+        return jax.jit(lambda state: one.advance(experiment, seed, state, seed, 0, 5))(state)
+
+    few = moved()
+    monkeypatch.setattr(descent, "_FEW", 0)
+    many = moved()
+    sizes = [len(jax.tree.leaves(state.memory)) for state in (few, many)]
+    assert sizes[0] < sizes[1] and not eqx.tree_equal(few.params, begun.params)
+    for x, y in zip(jax.tree.leaves(few.params), jax.tree.leaves(many.params), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-6)

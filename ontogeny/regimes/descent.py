@@ -12,6 +12,8 @@ from jaxtyping import Array, Key
 from ..core import Batch, Memory, Moment, Params, Stage, Until, parted
 from ..fields import count, number, split, static
 
+_FEW = 2**20  # parameters: to copy more than these would take longer than it saves
+
 
 class _Gradient(Stage):
     steps: int = count()
@@ -22,12 +24,12 @@ class _Gradient(Stage):
     until: Until | None = None
 
     @abstractmethod
-    def optimiser(self) -> optax.GradientTransformation:
-        """The rule, as optax has it."""
+    def optimiser(self, moving: Params) -> optax.GradientTransformation:
+        """The rule for these parameters, as optax has it."""
 
     def init(self, now: Moment) -> Memory:
         moving, _ = parted(now.params, self.parts)
-        return self.optimiser().init(moving)
+        return self.optimiser(moving).init(moving)
 
     def step(self, now: Moment, memory: Memory) -> tuple[Params, Memory]:
         moving, still = parted(now.params, self.parts)
@@ -38,7 +40,8 @@ class _Gradient(Stage):
         def loss(moving: Params) -> jax.Array:
             return now.with_params(eqx.combine(moving, still)).loss(batch)
 
-        updates, memory = self.optimiser().update(jax.grad(loss)(moving), memory, moving)
+        gradient = jax.grad(loss)(moving)
+        updates, memory = self.optimiser(moving).update(gradient, memory, moving)
         return eqx.combine(optax.apply_updates(moving, updates), still), memory
 
 
@@ -47,7 +50,7 @@ class Descent(_Gradient):
 
     decay: float = number(0.0, least=0)
 
-    def optimiser(self) -> optax.GradientTransformation:
+    def optimiser(self, moving: Params) -> optax.GradientTransformation:
         return optax.chain(optax.add_decayed_weights(self.decay), optax.sgd(self.rate))
 
 
@@ -58,8 +61,11 @@ class AdamW(_Gradient):
     memory1: float = number(0.9, least=0)
     memory2: float = number(0.999, least=0)
 
-    def optimiser(self) -> optax.GradientTransformation:
-        return optax.adamw(self.rate, self.memory1, self.memory2, weight_decay=self.decay)
+    def optimiser(self, moving: Params) -> optax.GradientTransformation:
+        rule = optax.adamw(self.rate, self.memory1, self.memory2, weight_decay=self.decay)
+        # few parameters move as one vector: one loop instead of three for each, sooner compiled
+        few = sum(leaf.size for leaf in jax.tree.leaves(moving)) < _FEW
+        return optax.flatten(rule) if few else rule
 
 
 def drawn(batch: Batch, rows: int, key: Key[Array, ""]) -> Batch:

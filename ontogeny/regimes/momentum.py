@@ -2,6 +2,7 @@
 
 import optax
 
+from ..core import Params
 from ..fields import number
 from .descent import _Gradient
 
@@ -12,7 +13,7 @@ class Momentum(_Gradient):
     memory: float = number(0.9, least=0, most=1)
     decay: float = number(0.0, least=0)
 
-    def optimiser(self) -> optax.GradientTransformation:
+    def optimiser(self, moving: Params) -> optax.GradientTransformation:
         return optax.chain(
             optax.add_decayed_weights(self.decay), optax.sgd(self.rate, momentum=self.memory)
         )
