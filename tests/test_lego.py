@@ -44,7 +44,7 @@ from ontogeny import (
 )
 from ontogeny.core import Moment
 from ontogeny.models.block_sparse import BlockParams, smooth_relu
-from ontogeny.models.clauses import Tables, own_answers, sentences_of
+from ontogeny.models.clauses import Tables, faultless, own_answers, right_unaided, sentences_of
 from ontogeny.models.rotary import turned
 from ontogeny.tasks.lego import CLAUSE, Sentence
 from ontogeny.theory import lego_descent
@@ -319,6 +319,34 @@ def test_chains_are_answered_alike_few_at_a_time():
 
     few, all_at_once = both(now.params)
     assert few.shape == (37, 4, 2) and jnp.array_equal(few, all_at_once)
+
+
+class Counted(ClauseTransformer):
+    """One that has its answers counted."""
+
+    def follow(self, params, written, place):
+        jax.debug.callback(lambda _: COUNTED.append(1), written.answer)
+        return super().follow(params, written, place)
+
+
+COUNTED = []
+
+
+@pytest.mark.parametrize("chain", [2, 8])
+def test_who_has_erred_need_not_go_on(chain):
+    task = Lego(action="C3", chain=2, variables=9, rows=37)
+    model = Counted(width=8, neurons=6)
+    now = at(task, model)
+    batch = drawn(task, f"{chain} steps")
+    right = jax.jit(lambda params: right_unaided(NARROW, params, batch, task))(now.params)
+    COUNTED.clear()
+    found = jax.jit(lambda params: faultless(model, params, batch, task))(now.params)
+    jax.effects_barrier()
+    assert jnp.array_equal(found, jnp.all(right, axis=1))
+    if chain == 2:
+        assert 0 < jnp.sum(found) < 37
+    else:  # three times 16 rows
+        assert 0 < len(COUNTED) < 3 * 16 * chain
 
 
 # ------------------------------------------------------------------------------ teaching

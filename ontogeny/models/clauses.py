@@ -1,6 +1,7 @@
 """Models that read LEGO clause by clause: an answer looks up what the next one needs."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,9 +15,11 @@ from ..fields import Invalid, choice, count, number, static
 from ..tasks.lego import CLAUSE, Lego, Sentence, parsed
 from .initial import gaussians, norm, uniforms
 from .layers import Linear, Norm
+from .products import attended, product
 from .rotary import turned
 
 Cache = Any  # arrays of what is kept of every clause, whose axis is the last but one
+QUERY, KEY, VALUE = range(3)
 
 
 class ClauseModel(Model):
@@ -58,25 +61,41 @@ class ClauseModel(Model):
 
     def rollout(self, params: Params, sentence: Sentence) -> Int[Array, "answer 2"]:
         """All answers after the first, each the likeliest, given those before it."""
-        variables, _ = self.sizes(params)
+
+        def follow(written: Written, place: Int[Array, ""]) -> tuple[Written, Array]:
+            written = self.follow(params, written, place)
+            return written, written.answer
+
+        chain = len(sentence.predicates)
+        _, found = jax.lax.scan(follow, self.begin(params, sentence), chain + jnp.arange(chain))
+        return found
+
+    def begin(self, params: Params, sentence: Sentence) -> "Written":
+        """The predicates and the first answer, with room for as many."""
         predicates, answers = sentence
-        chain = len(predicates)
         given = self.kept(params, Sentence(predicates, answers[:0]), jnp.zeros((), int))
         cache = jax.tree.map(lambda x: jnp.concatenate([x, jnp.zeros_like(x)], axis=-2), given)
+        return Written(cache, answers[0])
 
-        def follow(carry: tuple[Cache, Array], place: Int[Array, ""]) -> tuple[Any, Array]:
-            cache, answer = carry
-            new = self.kept(params, Sentence(predicates[:0], answer[None]), place)
-            cache = jax.tree.map(
-                lambda old, x: jax.lax.dynamic_update_slice_in_dim(old, x, place, -2), cache, new
-            )
-            outputs = self.answered(params, cache, answer[None], place[None]).outputs[0]
-            variable, value = jnp.argmax(outputs[:variables]), jnp.argmax(outputs[variables:])
-            after = jnp.stack([variable, value])
-            return (cache, after), after
+    def follow(self, params: Params, written: "Written", place: Int[Array, ""]) -> "Written":
+        """Reads the last answer at its place, and gives the next."""
+        cache, answer = written
+        nothing = jnp.zeros((0, 3), int)
+        new = self.kept(params, Sentence(nothing, answer[None]), place)
+        cache = jax.tree.map(
+            lambda old, x: jax.lax.dynamic_update_slice_in_dim(old, x, place, -2), cache, new
+        )
+        outputs = self.answered(params, cache, answer[None], place[None]).outputs[0]
+        variables, _ = self.sizes(params)
+        variable, value = jnp.argmax(outputs[:variables]), jnp.argmax(outputs[variables:])
+        return Written(cache, jnp.stack([variable, value]))
 
-        _, found = jax.lax.scan(follow, (cache, answers[0]), chain + jnp.arange(chain))
-        return found
+
+class Written(NamedTuple):
+    """A sentence as far as it is written: what is kept of its clauses, and the last answer."""
+
+    cache: Cache
+    answer: Int[Array, "2"]
 
 
 def lego(model: Model, task: Task) -> Lego:
@@ -97,13 +116,15 @@ def sentences_of(task: Lego, batch: Batch) -> Sentence:
     return jax.vmap(lambda row: parsed(row, reads, task.variables, task.values))(batch.inputs)
 
 
+FEW = 16  # rows whose chains are written together: what is kept of them stays in the cache
+
+
 def own_answers(
     model: ClauseModel, params: Params, batch: Batch, task: Lego
 ) -> Int[Array, "row answer 2"]:
-    """What the model answers to each row when left to itself; few rows at a time, so that what is
-    kept of them stays in the cache: long chains are three times as fast."""
+    """What the model answers to each row when left to itself."""
     answers: Array = jax.lax.map(
-        partial(model.rollout, params), sentences_of(task, batch), batch_size=16
+        partial(model.rollout, params), sentences_of(task, batch), batch_size=FEW
     )
     return answers
 
@@ -113,6 +134,32 @@ def right_unaided(
 ) -> Bool[Array, "row answer"]:
     """Which of those answers hold the right value."""
     return own_answers(model, params, batch, task)[..., 1] == batch.targets % task.values
+
+
+def faultless(model: ClauseModel, params: Params, batch: Batch, task: Lego) -> Bool[Array, " row"]:
+    """Whose answers are all right. Chains end when all that are written together have erred."""
+
+    def few(sentences: Sentence, wanted: Int[Array, "row answer"]) -> Bool[Array, " row"]:
+        chain = wanted.shape[1]
+
+        def going(state: tuple[Array, Written, Array]) -> Array:
+            step, _, right = state
+            return (step < chain) & jnp.any(right)
+
+        def follow(state: tuple[Array, Written, Array]) -> tuple[Array, Written, Array]:
+            step, written, right = state
+            written = jax.vmap(lambda row: model.follow(params, row, chain + step))(written)
+            return step + 1, written, right & (written.answer[:, 1] == wanted[:, step])
+
+        begun = jax.vmap(partial(model.begin, params))(sentences)
+        start = jnp.zeros((), int), begun, jnp.ones(len(wanted), bool)
+        return jax.lax.while_loop(going, follow, start)[2]
+
+    rows = len(batch.targets)
+    again = jnp.arange(-(-rows // FEW) * FEW).reshape(-1, FEW) % rows  # the last ones are filled up
+    asked = sentences_of(task, batch), batch.targets % task.values
+    right: Array = jax.lax.map(lambda n: few(*jax.tree.map(lambda x: x[n], asked)), again)
+    return right.reshape(-1)[:rows]
 
 
 class Tables(NamedTuple):
@@ -129,9 +176,10 @@ class Tables(NamedTuple):
         """Every row projected: what is linear in a clause is a sum of these."""
         return Tables(*(table @ weight for table in self))
 
-    def columns(self, start: int, end: int) -> "Tables":
-        """A part of every row."""
-        return Tables(*(table[:, start:end] for table in self))
+    def parts(self, width: int) -> list["Tables"]:
+        """Every row in parts of a width."""
+        cut = [jax.lax.split(table, [width] * (table.shape[1] // width), 1) for table in self]
+        return [Tables(*part) for part in zip(*cut, strict=True)]
 
     def clauses(self, sentence: Sentence, first: Int[Array, ""]) -> Float[Array, "clause width"]:
         """The sums of rows that the clauses are, from the place `first` on."""
@@ -225,24 +273,20 @@ class ClauseTransformer(ClauseModel):
 
     def kept(
         self, params: ClauseParams, sentence: Sentence, first: Int[Array, ""]
-    ) -> tuple[Array, Array]:
+    ) -> list[tuple[Array, Array]]:
         """Keys and values, by head."""
-        if params.key is None or params.value is None:
-            seen = params.tables.columns(self.width, 3 * self.width).clauses(sentence, first)
-        else:
-            both = jnp.concatenate([params.key, params.value], axis=1)
-            if params.norms:
-                seen = params.norms[0](params.tables.clauses(sentence, first)) @ both
-            else:
-                seen = (params.tables @ both).clauses(sentence, first)
-        places = first + jnp.arange(len(seen))
-        keys, values = map(self._heads, jnp.split(seen, 2, axis=1))
-        return jnp.swapaxes(self._turned(keys, places), 0, 1), jnp.swapaxes(values, 0, 1)
+
+        def clauses(tables: Tables) -> Array:
+            return tables.clauses(sentence, first)
+
+        places = first + jnp.arange(len(sentence.predicates) + len(sentence.answers))
+        keys = [self._turned(key, places) for key in self._by_head(params, KEY, clauses)]
+        return list(zip(keys, self._by_head(params, VALUE, clauses), strict=True))
 
     def answered(
         self,
         params: ClauseParams,
-        cache: tuple[Array, Array],
+        cache: list[tuple[Array, Array]],
         answers: Int[Array, "read 2"],
         places: Int[Array, " read"],
     ) -> Trace:
@@ -274,25 +318,38 @@ class ClauseTransformer(ClauseModel):
     def _heard(
         self,
         params: ClauseParams,
-        cache: tuple[Array, Array],
+        cache: list[tuple[Array, Array]],
         answers: Int[Array, "read 2"],
         places: Int[Array, " read"],
     ) -> tuple[Array, Array, Array]:
         """The answers, what attention brings to each, and its weights."""
-        keys, values = cache
-        here = params.tables.answers(answers, places)
-        if params.query is None:
-            asked = params.tables.columns(0, self.width).answers(answers, places)
+
+        def asking(tables: Tables) -> Array:
+            return tables.answers(answers, places)
+
+        found = []
+        for query, (keys, values) in zip(self._by_head(params, QUERY, asking), cache, strict=True):
+            seen = jnp.arange(len(keys)) <= places[:, None]
+            found.append(attended(self._turned(query, places), keys, values, seen))
+        mixed, weights = zip(*found, strict=True)
+        return asking(params.tables), jnp.concatenate(mixed, axis=1), jnp.stack(weights)
+
+    def _by_head(
+        self,
+        params: ClauseParams,
+        role: int,
+        clauses: Callable[[Tables], Float[Array, "clause wide"]],
+    ) -> list[Float[Array, "clause part"]]:
+        """Queries, keys or values of clauses."""
+        weight = (params.query, params.key, params.value)[role]
+        part = self.width // self.heads
+        if weight is None:
+            tables = params.tables.parts(part)[role * self.heads : (role + 1) * self.heads]
         elif params.norms:
-            asked = params.norms[0](here) @ params.query
+            return jnp.split(params.norms[0](clauses(params.tables)) @ weight, self.heads, axis=1)
         else:
-            asked = (params.tables @ params.query).answers(answers, places)
-        queries = jnp.swapaxes(self._turned(self._heads(asked), places), 0, 1)
-        scores = queries @ jnp.swapaxes(keys, 1, 2) / (self.width / self.heads) ** 0.5
-        seen = jnp.arange(keys.shape[1]) <= places[:, None]
-        weights = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1)
-        mixed = jnp.swapaxes(weights @ values, 0, 1).reshape(len(places), self.width)
-        return here, mixed, weights
+            tables = (params.tables @ weight).parts(part)
+        return [clauses(table) for table in tables]
 
     def _made(
         self,
@@ -303,15 +360,13 @@ class ClauseTransformer(ClauseModel):
         """Outputs, and the stream before and after the feed-forward layer."""
         stream = mixed if params.out is None else here + mixed @ params.out
         read = params.norms[1](stream) if params.norms else stream
-        made = params.narrow(jax.nn.relu(params.widen(read)))
+        hidden = jax.nn.relu(product(read, params.widen.weight) + params.widen.bias)
+        made = product(hidden, params.narrow.weight) + params.narrow.bias
         after = stream + made if self.residual else made
-        outputs = (params.norms[2](after) if params.norms else after) @ params.unembed
+        outputs = product(params.norms[2](after) if params.norms else after, params.unembed)
         return outputs, jnp.stack([stream, after])
 
-    def _heads(self, x: Float[Array, "row width"]) -> Float[Array, "row head part"]:
-        return x.reshape(len(x), self.heads, -1)
-
     def _turned(
-        self, x: Float[Array, "row head part"], at: Int[Array, " row"]
-    ) -> Float[Array, "row head part"]:
+        self, x: Float[Array, "row part"], at: Int[Array, " row"]
+    ) -> Float[Array, "row part"]:
         return turned(x, at) if self.positions == "rotary" else x

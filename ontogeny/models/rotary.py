@@ -5,11 +5,11 @@ from jaxtyping import Array, Float, Int
 
 
 def turned(
-    x: Float[Array, "row head part"], at: Int[Array, " row"]
-) -> Float[Array, "row head part"]:
+    x: Float[Array, "row *head part"], at: Int[Array, " row"]
+) -> Float[Array, "row *head part"]:
     """Pairs of numbers turned by an angle that grows with the place."""
     half = x.shape[-1] // 2
-    angle = at[:, None, None] * 10000.0 ** (-jnp.arange(half) / half)
+    angle = at.reshape(-1, *[1] * (x.ndim - 1)) * 10000.0 ** (-jnp.arange(half) / half)
     left, right = x[..., :half], x[..., half:]
     cos, sin = jnp.cos(angle), jnp.sin(angle)
     return jnp.concatenate([left * cos - right * sin, left * sin + right * cos], axis=-1)

@@ -2,12 +2,12 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from ..core import Moment, Probe
 from ..fields import Invalid, choice, split
 from ..models.block_sparse import BlockSparse, feature_magnitudes
-from ..models.clauses import ClauseModel, lego, right_unaided, sentences_of
+from ..models.clauses import ClauseModel, faultless, lego, right_unaided, sentences_of
 from ..tasks.lego import Lego, Sentence
 
 
@@ -19,7 +19,8 @@ class Unaided(Probe):
     split: str = split("train")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
-        return jnp.mean(jnp.all(_right(now, self.split), axis=1))
+        model, task = read_by_clauses(now)
+        return jnp.mean(faultless(model, now.params, now.batch(self.split), task))
 
 
 class UnaidedByStep(Probe):
@@ -29,7 +30,8 @@ class UnaidedByStep(Probe):
     split: str = split("train")
 
     def __call__(self, now: Moment) -> Float[Array, " answer"]:
-        return jnp.mean(_right(now, self.split), axis=0)
+        model, task = read_by_clauses(now)
+        return jnp.mean(right_unaided(model, now.params, now.batch(self.split), task), axis=0)
 
 
 class Retrieval(Probe):
@@ -168,8 +170,3 @@ def retrieved(now: Moment, split: str) -> Float[Array, "row answer 2"]:
     looked = jnp.sum(weights[..., :chain] * wanted, axis=2)
     own = jnp.diagonal(weights[..., chain:], axis1=1, axis2=2)
     return jnp.stack([looked, own], axis=2)
-
-
-def _right(now: Moment, split: str) -> Bool[Array, "row answer"]:
-    model, task = read_by_clauses(now)
-    return right_unaided(model, now.params, now.batch(split), task)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key
 
 from ..core import Batch, Memory, Moment, Params, Solver, Task, World
 from ..fields import Invalid, choice, count, number, split
-from ..models.clauses import ClauseModel, lego, own_answers, right_unaided, sentences_of
+from ..models.clauses import ClauseModel, faultless, lego, own_answers, sentences_of
 from ..tasks.lego import Lego, Sentence
 from .descent import AdamW, Descent, _Gradient
 
@@ -56,8 +56,8 @@ class Able(Solver):
     def solve(self, now: Moment) -> Params:
         model, task = _chained(self, now)
         batch = now.batch(self.split)
-        found = jax.jit(lambda params: right_unaided(model, params, batch, task))(now.params)
-        right = float(jnp.mean(jnp.all(found, axis=1)))
+        found = jax.jit(lambda params: faultless(model, params, batch, task))(now.params)
+        right = float(jnp.mean(found))
         if right < self.least:
             raise Invalid(
                 f"Able: {right:.0%} of chains of {self.split!r} are right, {self.least:.0%} are "
