@@ -35,8 +35,8 @@ from ontogeny import (
 )
 from ontogeny.bench import rivals
 from ontogeny.core import Batch, Moment, parted
-from ontogeny.models.clauses import own_answers
 from ontogeny.models.induction import MEMORIES
+from ontogeny.models.unaided import own_answers
 
 STEPS = 4
 

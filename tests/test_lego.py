@@ -44,8 +44,9 @@ from ontogeny import (
 )
 from ontogeny.core import Moment
 from ontogeny.models.block_sparse import BlockParams, smooth_relu
-from ontogeny.models.clauses import Tables, faultless, own_answers, right_unaided, sentences_of
+from ontogeny.models.clauses import Tables, sentences_of
 from ontogeny.models.rotary import turned
+from ontogeny.models.unaided import faultless, own_answers, right_unaided
 from ontogeny.tasks.lego import CLAUSE, Sentence
 from ontogeny.theory import lego_descent
 from ontogeny.theory.dilution import diluted, weight

@@ -21,10 +21,11 @@ from ..core import Experiment, Model, Task, Trace
 from ..cost import cost
 from ..environment import processor
 from ..machine import cores, settle
-from ..models.clauses import ClauseTransformer, own_answers
+from ..models.clauses import ClauseTransformer
 from ..models.gpt2 import GPT2
 from ..models.induction import MEMORIES, InductionPair, Params, attend
 from ..models.one_layer import OneLayer
+from ..models.unaided import own_answers
 from ..probes.behaviour import Loss
 from ..regimes.descent import AdamW, Descent
 from ..regimes.momentum import Momentum

@@ -2,13 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key
 
 from ..core import Batch, Model, Params, Task, Trace
 from ..fields import Invalid, choice, count, number, static
@@ -114,52 +113,6 @@ def sentences_of(task: Lego, batch: Batch) -> Sentence:
     """The clauses of every row."""
     reads = batch.at.shape[1]
     return jax.vmap(lambda row: parsed(row, reads, task.variables, task.values))(batch.inputs)
-
-
-FEW = 16  # rows whose chains are written together: what is kept of them stays in the cache
-
-
-def own_answers(
-    model: ClauseModel, params: Params, batch: Batch, task: Lego
-) -> Int[Array, "row answer 2"]:
-    """What the model answers to each row when left to itself."""
-    answers: Array = jax.lax.map(
-        partial(model.rollout, params), sentences_of(task, batch), batch_size=FEW
-    )
-    return answers
-
-
-def right_unaided(
-    model: ClauseModel, params: Params, batch: Batch, task: Lego
-) -> Bool[Array, "row answer"]:
-    """Which of those answers hold the right value."""
-    return own_answers(model, params, batch, task)[..., 1] == batch.targets % task.values
-
-
-def faultless(model: ClauseModel, params: Params, batch: Batch, task: Lego) -> Bool[Array, " row"]:
-    """Whose answers are all right. Chains end when all that are written together have erred."""
-
-    def few(sentences: Sentence, wanted: Int[Array, "row answer"]) -> Bool[Array, " row"]:
-        chain = wanted.shape[1]
-
-        def going(state: tuple[Array, Written, Array]) -> Array:
-            step, _, right = state
-            return (step < chain) & jnp.any(right)
-
-        def follow(state: tuple[Array, Written, Array]) -> tuple[Array, Written, Array]:
-            step, written, right = state
-            written = jax.vmap(lambda row: model.follow(params, row, chain + step))(written)
-            return step + 1, written, right & (written.answer[:, 1] == wanted[:, step])
-
-        begun = jax.vmap(partial(model.begin, params))(sentences)
-        start = jnp.zeros((), int), begun, jnp.ones(len(wanted), bool)
-        return jax.lax.while_loop(going, follow, start)[2]
-
-    rows = len(batch.targets)
-    again = jnp.arange(-(-rows // FEW) * FEW).reshape(-1, FEW) % rows  # the last ones are filled up
-    asked = sentences_of(task, batch), batch.targets % task.values
-    right: Array = jax.lax.map(lambda n: few(*jax.tree.map(lambda x: x[n], asked)), again)
-    return right.reshape(-1)[:rows]
 
 
 class Tables(NamedTuple):

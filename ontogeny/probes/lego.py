@@ -7,7 +7,8 @@ from jaxtyping import Array, Float
 from ..core import Moment, Probe
 from ..fields import Invalid, choice, split
 from ..models.block_sparse import BlockSparse, feature_magnitudes
-from ..models.clauses import ClauseModel, faultless, lego, right_unaided, sentences_of
+from ..models.clauses import ClauseModel, lego, sentences_of
+from ..models.unaided import faultless, right_unaided
 from ..tasks.lego import Lego, Sentence
 
 

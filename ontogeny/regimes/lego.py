@@ -8,7 +8,8 @@ from jaxtyping import Array, Float, Key
 
 from ..core import Batch, Memory, Moment, Params, Solver, Task, World
 from ..fields import Invalid, choice, count, number, split
-from ..models.clauses import ClauseModel, faultless, lego, own_answers, sentences_of
+from ..models.clauses import ClauseModel, lego, sentences_of
+from ..models.unaided import faultless, own_answers
 from ..tasks.lego import Lego, Sentence
 from .descent import AdamW, Descent, _Gradient
 
