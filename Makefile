@@ -1,8 +1,13 @@
 # Two commands: `make verdicts` judges the headline claims, `make test` checks everything.
 PYTHON ?= python3
+PYTHON_OLDEST ?= python3.11
+JOBS ?= 2
+# The newest that runs: a name on the path may lead nowhere
+PYTHON_NEWEST ?= $(shell for minor in 16 15 14 13 12 11; do \
+	python3.$$minor -c "" 2>/dev/null && echo python3.$$minor && break; done)
 BIN := .venv/bin
 
-.PHONY: install verdicts test results bundle clean
+.PHONY: install verdicts test smoke test-oldest test-newest results bundle clean
 
 install: .venv/installed
 
@@ -25,14 +30,36 @@ test: .venv/tested
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal
 
-# The last full judgement, committed, and the README's table made from it
-results: install
+# The core tests: all files but those that need torch, ray or a browser, and the attacks, which take minutes
+NOT_CORE := bench browser cluster exams real_%
+CORE := $(filter-out $(NOT_CORE:%=tests/test_%.py),$(wildcard tests/test_*.py))
+PYTEST_CORE = -m pytest -n $(JOBS) --dist worksteal $(CORE)
+
+# At both ends of the ranges in pyproject.toml, each time in a new environment
+test-oldest:
+	$(PYTHON_OLDEST) -m venv --clear .venv-oldest
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e '.[theory,core-test]'
+	.venv-oldest/bin/python $(PYTEST_CORE)
+
+test-newest:
+	$(PYTHON_NEWEST) -m venv --clear .venv-newest
+	.venv-newest/bin/pip install --quiet --disable-pip-version-check -e '.[theory,core-test]'
+	.venv-newest/bin/pip list --disable-pip-version-check
+	.venv-newest/bin/python $(PYTEST_CORE)
+
+# Every claim from end to end, in a few steps: it decides nothing, and fails if one cannot be run
+smoke: .venv/tested
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(BIN)/ontogeny judge all --scale smoke --seeds 2 --store $$(mktemp -d)
+
+# The last full judgement, committed, docs/verdicts.md and the README's tally made from it: two and a half hours on two cores, resumable.
+# With a pretrained model here (ontogeny models get smollm2-135m) and ONTOGENY_WIKITEXT set, all claims are judged
+results: .venv/tested
 	$(BIN)/ontogeny judge all --json results/verdicts.json
-	$(BIN)/ontogeny readme results/verdicts.json README.md
+	$(BIN)/ontogeny write-verdicts results/verdicts.json
 
 # The charts' library, as the package carries it; needs Node
 bundle:
 	cd bundle && npm install --no-package-lock && npm run build
 
 clean:
-	rm -rf .venv .ontogeny report
+	rm -rf .venv .venv-oldest .venv-newest .ontogeny report

@@ -56,7 +56,7 @@ class OneLayer(nn.Module):
     def __init__(self, params: dict[str, Tensor], settings: dict[str, float]) -> None:
         super().__init__()
         vocab, width = params["value"].shape
-        units = int(settings["hidden"])
+        units = int(settings["mlp_width"])
         self.tokens = torch.eye(vocab, width)  # any orthonormal rows
         self.key_query = nn.Parameter(self.tokens.T @ params["key_query"] @ self.tokens)
         self.value = nn.Parameter(self.tokens.T @ params["value"])
@@ -125,7 +125,7 @@ class ClauseTransformer(nn.Module):
             self.query, self.key, self.value = (
                 nn.Parameter(params[name]) for name in ("query", "key", "value")
             )
-        self.widen, self.narrow = linear(params, "widen"), linear(params, "narrow")
+        self.mlp_in, self.mlp_out = linear(params, "mlp_in"), linear(params, "mlp_out")
         self.heads = int(settings["heads"])
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
@@ -144,7 +144,7 @@ class ClauseTransformer(nn.Module):
         scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
         mixed = scores.masked_fill(later, -math.inf).softmax(-1) @ values
         stream = mixed.transpose(1, 2).flatten(2)
-        return self.narrow(F.relu(self.widen(stream))) @ self.unembed
+        return self.mlp_out(F.relu(self.mlp_in(stream))) @ self.unembed
 
     @torch.no_grad()
     def follow(self, predicates: Tensor, answer: Tensor) -> Tensor:
@@ -259,8 +259,8 @@ class _Layer(nn.Module):
         self.query, self.key, self.value, self.out, self.a, self.b = (
             nn.Parameter(attention[name]) for name in ("query", "key", "value", "out", "a", "b")
         )
-        self.widen, self.narrow = linear(mlp, "widen"), linear(mlp, "narrow")
-        self.match, self.copy = settings["match"], settings["copy"]
+        self.mlp_in, self.mlp_out = linear(mlp, "mlp_in"), linear(mlp, "mlp_out")
+        self.kq_identity, self.vo_identity = settings["kq_identity"], settings["vo_identity"]
 
     def forward(self, x: Tensor) -> Tensor:
         normed = self.first(x)
@@ -269,11 +269,11 @@ class _Layer(nn.Module):
         )
         scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
         alike = (normed @ normed.transpose(-1, -2))[:, None]
-        weights = (scores + self.match * self.a[:, None, None] * alike).softmax(-1)
+        weights = (scores + self.kq_identity * self.a[:, None, None] * alike).softmax(-1)
         mixed = torch.einsum("bhnp,hpd->bnd", weights @ value, self.out)
         passed = torch.einsum("h,bhqk,bkd->bqd", self.b, weights, normed)
-        x = x + mixed + self.copy * passed
-        return x + self.narrow(F.gelu(self.widen(self.second(x))))
+        x = x + mixed + self.vo_identity * passed
+        return x + self.mlp_out(F.gelu(self.mlp_in(self.second(x))))
 
 
 class GPT2(nn.Module):
@@ -308,8 +308,8 @@ class _Block(nn.Module):
             norm(params, "attention_norm"),
             norm(params, "mlp_norm"),
         )
-        self.query, self.key_value, self.mix, self.widen, self.narrow = (
-            linear(params, name) for name in ("query", "key_value", "mix", "widen", "narrow")
+        self.query, self.key_value, self.mix, self.mlp_in, self.mlp_out = (
+            linear(params, name) for name in ("query", "key_value", "mix", "mlp_in", "mlp_out")
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -321,8 +321,8 @@ class _Block(nn.Module):
         )
         mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + self.mix(mixed.transpose(1, 2).flatten(2))
-        hidden = F.gelu(self.widen(self.mlp_norm(x)), approximate="tanh")
-        return x + self.narrow(hidden)
+        hidden = F.gelu(self.mlp_in(self.mlp_norm(x)), approximate="tanh")
+        return x + self.mlp_out(hidden)
 
 
 PROGRAMS = {

@@ -22,17 +22,21 @@ from programs import PROGRAMS  # noqa: E402
 IMPORTED = time.perf_counter() - BEGAN
 
 
-def optimiser(model: torch.nn.Module, rule: dict[str, object]) -> torch.optim.Optimizer:
+def optimizer(model: torch.nn.Module, rule: dict[str, object]) -> torch.optim.Optimizer:
     """The rule of the laboratory's stage, as torch has it."""
-    parts = rule["parts"]
+    parts = rule["trainable"]
     for name, value in model.named_parameters():
         value.requires_grad_(not parts or name.partition(".")[0] in parts)
     moving = [value for value in model.parameters() if value.requires_grad]
     if rule["is"] == "AdamW":
-        betas = rule["memory1"], rule["memory2"]
-        return torch.optim.AdamW(moving, rule["rate"], betas, weight_decay=rule["decay"])
-    momentum = rule.get("memory", 0.0)
-    return torch.optim.SGD(moving, rule["rate"], momentum=momentum, weight_decay=rule["decay"])
+        betas = rule["b1"], rule["b2"]
+        return torch.optim.AdamW(
+            moving, rule["learning_rate"], betas, weight_decay=rule["weight_decay"]
+        )
+    momentum = rule.get("momentum", 0.0)
+    return torch.optim.SGD(
+        moving, rule["learning_rate"], momentum=momentum, weight_decay=rule["weight_decay"]
+    )
 
 
 def main() -> None:
@@ -56,7 +60,7 @@ def main() -> None:
     batches = [_whole(part(f"batch{n}")) for n in range(about["batches"])]
     chains = [_whole(part(f"chains{n}")) for n in range(about["chains"])]
     model = PROGRAMS[about["model"]](params, about["settings"])
-    rule = optimiser(model, about["stage"])
+    rule = optimizer(model, about["stage"])
     forward = torch.compile(model) if asked.mode == "compiled" else model
 
     def step(batch: dict[str, torch.Tensor]) -> float:

@@ -1,122 +1,238 @@
 """Ontogeny: a laboratory of how reasoning emerges in transformers while they train."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-# Everything heavy is imported when first used, so that `ontogeny --help` answers at once.
+# What type checkers and editors see. Nothing of it is imported until it is first used, so that
+# `ontogeny --help` answers at once; a test keeps the table below equal to these lines.
+if TYPE_CHECKING:
+    from .claims.claim import Claim as Claim
+    from .claims.claim import Paper as Paper
+    from .claims.claim import Scale as Scale
+    from .claims.claim import Sizes as Sizes
+    from .claims.claim import Verdict as Verdict
+    from .claims.claim import claim as claim
+    from .claims.claim import judge as judge
+    from .claims.sweep import Sweep as Sweep
+    from .claims.sweep import sweep as sweep
+    from .core.evidence import Evidence as Evidence
+    from .core.evidence import Measurement as Measurement
+    from .core.evidence import Outcome as Outcome
+    from .core.external import External as External
+    from .core.external import Trainer as Trainer
+    from .core.fields import ConfigError as ConfigError
+    from .core.run import Run as Run
+    from .core.types import Batch as Batch
+    from .core.types import Experiment as Experiment
+    from .core.types import Model as Model
+    from .core.types import Moment as Moment
+    from .core.types import Probe as Probe
+    from .core.types import Solver as Solver
+    from .core.types import Stage as Stage
+    from .core.types import Task as Task
+    from .core.types import Trace as Trace
+    from .core.types import Until as Until
+    from .engine.cluster import Cluster as Cluster
+    from .engine.execute import execute as execute
+    from .engine.store import Store as Store
+    from .models.attention_stack import AttentionStack as AttentionStack
+    from .models.block_sparse import BlockSparse as BlockSparse
+    from .models.clauses import ClauseTransformer as ClauseTransformer
+    from .models.copying import CopyingAttention as CopyingAttention
+    from .models.decoder import Decoder as Decoder
+    from .models.deep_linear import DeepLinear as DeepLinear
+    from .models.embedding_mlp import EmbeddingMLP as EmbeddingMLP
+    from .models.embedding_mlp import EmbeddingReluMLP as EmbeddingReluMLP
+    from .models.embedding_mlp import TokenSum as TokenSum
+    from .models.gpt2 import GPT2 as GPT2
+    from .models.gpt2 import IdentityGPT2 as IdentityGPT2
+    from .models.gpt2 import ScaledGPT2 as ScaledGPT2
+    from .models.induction import InductionPair as InductionPair
+    from .models.induction import OneHotPair as OneHotPair
+    from .models.kernel_machine import KernelMachine as KernelMachine
+    from .models.linear_attention import FactorisedAttention as FactorisedAttention
+    from .models.linear_attention import MergedAttention as MergedAttention
+    from .models.memory import LinearMemory as LinearMemory
+    from .models.memory import MLPMemory as MLPMemory
+    from .models.one_hot_mlp import OneHotMLP as OneHotMLP
+    from .models.one_layer import OneLayer as OneLayer
+    from .models.one_layer import ReluLayer as ReluLayer
+    from .models.recall import RecallAttention as RecallAttention
+    from .models.recall import UniformAttention as UniformAttention
+    from .models.recurrent import LSTM as LSTM
+    from .models.recurrent import Elman as Elman
+    from .models.span import SpanOneLayer as SpanOneLayer
+    from .models.transformer import MimeticTransformer as MimeticTransformer
+    from .models.transformer import Transformer as Transformer
+    from .models.window_mlp import WindowMLP as WindowMLP
+    from .probes.attention import Imbalance as Imbalance
+    from .probes.behaviour import Accuracy as Accuracy
+    from .probes.behaviour import ErrorRate as ErrorRate
+    from .probes.behaviour import Loss as Loss
+    from .probes.behaviour import SequenceAccuracy as SequenceAccuracy
+    from .probes.copying import BigramGap as BigramGap
+    from .probes.copying import Copied as Copied
+    from .probes.facts import Hallucination as Hallucination
+    from .probes.facts import RelationEntropy as RelationEntropy
+    from .probes.facts import RelationLoss as RelationLoss
+    from .probes.facts import RelationMass as RelationMass
+    from .probes.hops import HopAttention as HopAttention
+    from .probes.hops import HopsByLayer as HopsByLayer
+    from .probes.induction import InductionScore as InductionScore
+    from .probes.induction import MemoryRecall as MemoryRecall
+    from .probes.induction import NoiseMargin as NoiseMargin
+    from .probes.induction import NoiseProbability as NoiseProbability
+    from .probes.induction import PreviousTokenScore as PreviousTokenScore
+    from .probes.kernel import BlockError as BlockError
+    from .probes.kernel import Conditioning as Conditioning
+    from .probes.kernel import IdealGap as IdealGap
+    from .probes.kernel import PermutationGap as PermutationGap
+    from .probes.lego import AttentionLeakage as AttentionLeakage
+    from .probes.lego import ClauseAttention as ClauseAttention
+    from .probes.lego import Combinations as Combinations
+    from .probes.lego import Diagonals as Diagonals
+    from .probes.lego import Features as Features
+    from .probes.lego import Gap as Gap
+    from .probes.lego import Promise as Promise
+    from .probes.lego import Retrieval as Retrieval
+    from .probes.lego import RolloutAccuracy as RolloutAccuracy
+    from .probes.lego import RolloutAccuracyByStep as RolloutAccuracyByStep
+    from .probes.margins import Margin as Margin
+    from .probes.margins import ObjectAccuracy as ObjectAccuracy
+    from .probes.margins import RelativeMargin as RelativeMargin
+    from .probes.memory import LemmaError as LemmaError
+    from .probes.parameters import Parameters as Parameters
+    from .probes.resemblance import Angles as Angles
+    from .probes.resemblance import PairResemblance as PairResemblance
+    from .probes.resemblance import Resemblance as Resemblance
+    from .probes.resemblance import ResemblanceByLayer as ResemblanceByLayer
+    from .probes.separation import Separation as Separation
+    from .probes.tangent import Transfer as Transfer
+    from .probes.templates import Asymmetry as Asymmetry
+    from .probes.templates import EffectiveRank as EffectiveRank
+    from .probes.templates import LogitTemplates as LogitTemplates
+    from .probes.templates import NormGap as NormGap
+    from .probes.templates import PredictedTemplates as PredictedTemplates
+    from .probes.templates import RowSums as RowSums
+    from .probes.templates import SingularValues as SingularValues
+    from .probes.templates import SymmetricPart as SymmetricPart
+    from .probes.templates import TheoryCorrelation as TheoryCorrelation
+    from .probes.weights import SoftRank as SoftRank
+    from .probes.weights import TruncatedAccuracy as TruncatedAccuracy
+    from .scorecard.run import examine as examine
+    from .tasks.analogy import Analogy as Analogy
+    from .tasks.associations import Associations as Associations
+    from .tasks.facts import Facts as Facts
+    from .tasks.hops import BackwardHops as BackwardHops
+    from .tasks.hops import Hops as Hops
+    from .tasks.labelled import Labelled as Labelled
+    from .tasks.lego import Lego as Lego
+    from .tasks.out_of_context import OutOfContext as OutOfContext
+    from .tasks.templates import Templates as Templates
+    from .tasks.triggers import Triggers as Triggers
+    from .tasks.two_hop import TwoHop as TwoHop
+    from .tasks.widened import Widened as Widened
+    from .training.descent import AdamW as AdamW
+    from .training.descent import GradientDescent as GradientDescent
+    from .training.hops import BuiltHops as BuiltHops
+    from .training.induction import BuiltHead as BuiltHead
+    from .training.kernel import KernelRidge as KernelRidge
+    from .training.lego import ChainAdamW as ChainAdamW
+    from .training.lego import ChainGradientDescent as ChainGradientDescent
+    from .training.lego import RequireAccuracy as RequireAccuracy
+    from .training.margin import MarginDescent as MarginDescent
+    from .training.momentum import Momentum as Momentum
+    from .training.population import PopulationStep as PopulationStep
+    from .training.program import MinimalNorm as MinimalNorm
+    from .training.program import SymmetricOptimum as SymmetricOptimum
+    from .training.readout import ReadoutDescent as ReadoutDescent
+
 _HOMES = {
-    "external": ("Course", "External"),
-    "core": (
-        "Batch",
-        "Experiment",
-        "Model",
-        "Moment",
-        "Probe",
-        "Solver",
-        "Stage",
-        "Task",
-        "Trace",
-        "Until",
-    ),
-    "fields": ("Invalid",),
-    "engine": ("execute",),
-    "cluster": ("Cluster",),
-    "exams.run": ("examine",),
-    "evidence": ("Evidence", "Measurement", "Outcome", "Run"),
-    "store": ("Store",),
-    "claim": ("Paper", "judge"),
-    "tasks.analogy": ("Analogy",),
-    "tasks.associations": ("Associations",),
-    "tasks.facts": ("Facts",),
-    "tasks.hops": ("BackwardHops", "Hops"),
-    "tasks.labelled": ("Labelled",),
-    "tasks.lego": ("Lego",),
-    "tasks.out_of_context": ("OutOfContext",),
-    "tasks.templates": ("Templates",),
-    "tasks.triggers": ("Triggers",),
-    "tasks.two_hop": ("TwoHop",),
-    "tasks.widened": ("Widened",),
-    "models.attention_stack": ("AttentionStack",),
-    "models.block_sparse": ("BlockSparse",),
-    "models.clauses": ("ClauseTransformer",),
-    "models.decoder": ("Decoder",),
-    "models.induction": ("InductionPair", "OneHotPair"),
-    "models.memory": ("LayeredMemory", "LinearMemory"),
-    "models.recall": ("EvenAttention", "RecallAttention"),
-    "models.transformer": ("MimeticTransformer", "Transformer"),
-    "models.one_hot_mlp": ("OneHotMLP",),
-    "models.recurrent": ("LSTM", "Elman"),
-    "models.copying": ("CopyingAttention",),
-    "models.kernel_machine": ("KernelMachine",),
-    "models.one_layer": ("OneLayer", "ReluLayer"),
-    "models.span": ("SpanOneLayer",),
-    "models.gpt2": ("GPT2", "IdentityGPT2", "ScaledGPT2"),
-    "models.window_mlp": ("WindowMLP",),
-    "models.embedding_mlp": ("EmbeddingMLP", "EmbeddingReluMLP", "TokenSum"),
-    "models.linear_attention": ("FactorisedAttention", "MergedAttention"),
-    "models.deep_linear": ("DeepLinear",),
-    "regimes.descent": ("AdamW", "Descent"),
-    "regimes.hops": ("BuiltHops",),
-    "regimes.induction": ("BuiltHead",),
-    "regimes.kernel": ("KernelRidge",),
-    "regimes.lego": ("Able", "ChainAdam", "ChainDescent"),
-    "regimes.margin": ("MarginDescent",),
-    "regimes.momentum": ("Momentum",),
-    "regimes.population": ("PopulationStep",),
-    "regimes.program": ("MinimalNorm", "SymmetricOptimum"),
-    "regimes.readout": ("ReadoutDescent",),
-    "probes.behaviour": ("Error", "Loss", "Success", "WholeSuccess"),
-    "probes.copying": ("BigramGap", "Copied"),
-    "probes.facts": ("Hallucination", "RelationEntropy", "RelationLoss", "RelationMass"),
-    "probes.hops": ("HopAttention", "HopsByLayer"),
+    "core.evidence": "Evidence Measurement Outcome",
+    "core.run": "Run",
+    "core.external": "External Trainer",
+    "core.fields": "ConfigError",
+    "core.types": "Batch Experiment Model Moment Probe Solver Stage Task Trace Until",
+    "tasks.analogy": "Analogy",
+    "tasks.associations": "Associations",
+    "tasks.facts": "Facts",
+    "tasks.hops": "BackwardHops Hops",
+    "tasks.labelled": "Labelled",
+    "tasks.lego": "Lego",
+    "tasks.out_of_context": "OutOfContext",
+    "tasks.templates": "Templates",
+    "tasks.triggers": "Triggers",
+    "tasks.two_hop": "TwoHop",
+    "tasks.widened": "Widened",
+    "models.attention_stack": "AttentionStack",
+    "models.block_sparse": "BlockSparse",
+    "models.clauses": "ClauseTransformer",
+    "models.copying": "CopyingAttention",
+    "models.decoder": "Decoder",
+    "models.deep_linear": "DeepLinear",
+    "models.embedding_mlp": "EmbeddingMLP EmbeddingReluMLP TokenSum",
+    "models.gpt2": "GPT2 IdentityGPT2 ScaledGPT2",
+    "models.induction": "InductionPair OneHotPair",
+    "models.kernel_machine": "KernelMachine",
+    "models.linear_attention": "FactorisedAttention MergedAttention",
+    "models.memory": "LinearMemory MLPMemory",
+    "models.one_hot_mlp": "OneHotMLP",
+    "models.one_layer": "OneLayer ReluLayer",
+    "models.recall": "RecallAttention UniformAttention",
+    "models.recurrent": "Elman LSTM",
+    "models.span": "SpanOneLayer",
+    "models.transformer": "MimeticTransformer Transformer",
+    "models.window_mlp": "WindowMLP",
+    "training.descent": "AdamW GradientDescent",
+    "training.hops": "BuiltHops",
+    "training.induction": "BuiltHead",
+    "training.kernel": "KernelRidge",
+    "training.lego": "ChainAdamW ChainGradientDescent RequireAccuracy",
+    "training.margin": "MarginDescent",
+    "training.momentum": "Momentum",
+    "training.population": "PopulationStep",
+    "training.program": "MinimalNorm SymmetricOptimum",
+    "training.readout": "ReadoutDescent",
+    "probes.attention": "Imbalance",
+    "probes.behaviour": "Accuracy ErrorRate Loss SequenceAccuracy",
+    "probes.copying": "BigramGap Copied",
+    "probes.facts": "Hallucination RelationEntropy RelationLoss RelationMass",
+    "probes.hops": "HopAttention HopsByLayer",
     "probes.induction": (
-        "InductionScore",
-        "MemoryRecall",
-        "NoiseChance",
-        "NoiseMargin",
-        "PreviousToken",
+        "InductionScore MemoryRecall NoiseMargin NoiseProbability PreviousTokenScore"
     ),
+    "probes.kernel": "BlockError Conditioning IdealGap PermutationGap",
     "probes.lego": (
-        "ClauseAttention",
-        "Combinations",
-        "Concentration",
-        "Diagonals",
-        "Features",
-        "Gap",
-        "Promise",
-        "Retrieval",
-        "Unaided",
-        "UnaidedByStep",
+        "AttentionLeakage ClauseAttention Combinations Diagonals Features Gap Promise Retrieval "
+        "RolloutAccuracy RolloutAccuracyByStep"
     ),
-    "probes.memory": ("LemmaError",),
-    "probes.parameters": ("Parameters",),
-    "probes.weights": ("SoftRank", "TruncatedSuccess"),
-    "probes.kernel": ("BlockError", "Conditioning", "IdealGap", "PermutationGap"),
-    "probes.separation": ("Separation",),
-    "probes.tangent": ("Transfer",),
-    "probes.margins": ("Margin", "ObjectSuccess", "RelativeMargin"),
-    "probes.resemblance": ("Angles", "PairResemblance", "Resemblance", "ResemblanceByLayer"),
+    "probes.margins": "Margin ObjectAccuracy RelativeMargin",
+    "probes.memory": "LemmaError",
+    "probes.parameters": "Parameters",
+    "probes.resemblance": "Angles PairResemblance Resemblance ResemblanceByLayer",
+    "probes.separation": "Separation",
+    "probes.tangent": "Transfer",
     "probes.templates": (
-        "Asymmetry",
-        "EffectiveRank",
-        "NormGap",
-        "PredictedTemplates",
-        "RowSums",
-        "SingularValues",
-        "SymmetricPart",
-        "LogitTemplates",
-        "TheoryCorrelation",
+        "Asymmetry EffectiveRank LogitTemplates NormGap PredictedTemplates RowSums "
+        "SingularValues SymmetricPart TheoryCorrelation"
     ),
-    "probes.attention": ("Imbalance",),
+    "probes.weights": "SoftRank TruncatedAccuracy",
+    "engine.cluster": "Cluster",
+    "engine.execute": "execute",
+    "engine.store": "Store",
+    "claims.claim": "Claim Paper Scale Sizes Verdict claim judge",
+    "claims.sweep": "Sweep sweep",
+    "scorecard.run": "examine",
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = list(_HOME)
 
+if not TYPE_CHECKING:  # to a type checker it would stand for every name, misspelled ones too
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name in _HOME:
+            return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

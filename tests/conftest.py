@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import Counter
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # what is tested runs once, here or elsewhere
@@ -9,12 +10,12 @@ os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # what is tested runs once, 
 from jaxtyping import install_import_hook
 
 with install_import_hook("ontogeny", "checker.checked"):
-    import ontogeny.claim
-    import ontogeny.core
-    import ontogeny.engine
-    import ontogeny.perform
+    import ontogeny.claims.claim
+    import ontogeny.core.types
+    import ontogeny.engine.execute
+    import ontogeny.engine.unit
 
-    ontogeny.claim.all_claims()
+    ontogeny.claims.claim.all_claims()
 
 import pytest
 from small import PROBES, tiny
@@ -33,5 +34,16 @@ def store(tmp_path):
 
 def pytest_collection_modifyitems(items):
     """What takes longest begins first, so that nobody waits for it at the end."""
-    slow = ("test_workers", "test_words", "test_cli", "test_cluster")
+    slow = ("test_workers", "test_words", "test_cli", "test_cluster", "test_hostile_training")
     items.sort(key=lambda item: item.module.__name__ not in slow)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many attacks there were: what each test says of its own (`record_property`), summed."""
+    counts = Counter()
+    for report in terminalreporter.getreports("passed"):
+        if report.when == "call":
+            counts.update({name: n for name, n in report.user_properties if isinstance(n, int)})
+    if counts:
+        told = ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items()))
+        terminalreporter.write_line(f"attacks that ended well: {told}")

@@ -11,10 +11,10 @@ from ontogeny import (
     GPT2,
     AdamW,
     BlockError,
+    ConfigError,
     CopyingAttention,
     Experiment,
     IdealGap,
-    Invalid,
     KernelMachine,
     KernelRidge,
     Loss,
@@ -117,8 +117,8 @@ def test_a_set_that_cannot_be_is_refused(wrong, says):
 
 # -------------------------------------------------------------------------------- the transformer
 
-TASK = Templates.of(*ENDS_OR_TAIL, most=12, samples=12, held=6)
-SMALL = {"width": 8, "heads": 2, "part": 4, "hidden": 6}
+TASK = Templates.of(*ENDS_OR_TAIL, most=12, samples=12, test_rows=6)
+SMALL = {"width": 8, "heads": 2, "head_dim": 4, "mlp_width": 6}
 
 
 def moment(model, task=TASK, seed=0):
@@ -148,7 +148,7 @@ def with_identities(params, a, b):
 
 
 def test_what_is_read_at_cls_alone_is_what_attention_everywhere_has_there():
-    model = Transformer(**SMALL, match=2.0, copy=3.0)
+    model = Transformer(**SMALL, kq_identity=2.0, vo_identity=3.0)
     params = with_identities(model.init(TASK, jr.key(0)), 0.3, 0.2)
     layer = jax.tree.map(lambda leaf: leaf[1], params.attention)
     x, seen = jr.normal(jr.key(3), (4, 8)), jnp.array([True, False, True, True])
@@ -159,7 +159,7 @@ def test_what_is_read_at_cls_alone_is_what_attention_everywhere_has_there():
 
 
 def test_identities_are_added_to_the_products_of_weights():
-    model = Transformer(**{**SMALL, "heads": 1, "depth": 1}, match=2.0, copy=3.0)
+    model = Transformer(**{**SMALL, "heads": 1, "depth": 1}, kq_identity=2.0, vo_identity=3.0)
     params = with_identities(model.init(TASK, jr.key(0)), 0.3, 0.2)
     layer = jax.tree.map(lambda leaf: leaf[0], params.attention)
     x, seen = jr.normal(jr.key(3), (4, 8)), jnp.ones(4, bool)
@@ -176,7 +176,7 @@ def test_identities_begin_at_zero_and_without_a_factor_stay_there():
     @jax.jit
     @jax.vmap
     def pull(factor):
-        both = lambda model: (model.match, model.copy)  # noqa: E731
+        both = lambda model: (model.kq_identity, model.vo_identity)  # noqa: E731
         then = now._replace(model=eqx.tree_at(both, now.model, (factor, factor)))
         loss = lambda params: then.with_params(params).loss(now.batch("train"))  # noqa: E731
         return jax.grad(loss)(now.params).attention
@@ -187,12 +187,12 @@ def test_identities_begin_at_zero_and_without_a_factor_stay_there():
 
 
 def test_weights_start_as_torch_has_them_and_embeddings_standard_normal():
-    params = Transformer(width=32, heads=4, part=16, hidden=48).init(TASK, jr.key(0))
+    params = Transformer(width=32, heads=4, head_dim=16, mlp_width=48).init(TASK, jr.key(0))
     for weights, into in (
         (params.attention.query, 32),
         (params.attention.out, 64),
-        (params.mlp.narrow.weight, 48),
-        (params.mlp.narrow.bias, 48),
+        (params.mlp.mlp_out.weight, 48),
+        (params.mlp.mlp_out.bias, 48),
     ):
         bound = into**-0.5
         assert 0.9 * bound < jnp.abs(weights).max() <= bound
@@ -200,7 +200,7 @@ def test_weights_start_as_torch_has_them_and_embeddings_standard_normal():
 
 
 def test_mimetic_heads_start_near_the_identity():
-    model = MimeticTransformer(width=16, heads=2, part=16, hidden=8, alpha=0.1, beta=0.7)
+    model = MimeticTransformer(width=16, heads=2, head_dim=16, mlp_width=8, alpha=0.1, beta=0.7)
     attention = model.init(TASK, jr.key(0)).attention
     product = jnp.einsum("ldhp,lehp->lhde", attention.query, attention.key)
     diagonal = jnp.diagonal(product, axis1=-2, axis2=-1)
@@ -209,16 +209,16 @@ def test_mimetic_heads_start_near_the_identity():
 
 
 def test_tied_embeddings_need_answers_that_are_tokens():
-    with pytest.raises(Invalid, match="answers of Templates are not its tokens"):
+    with pytest.raises(ConfigError, match="answers of Templates are not its tokens"):
         Transformer(**SMALL, tied=True).init(TASK, jr.key(0))
-    symbolic = Templates.of(*COPY, most=8, samples=8, held=4)
+    symbolic = Templates.of(*COPY, most=8, samples=8, test_rows=4)
     now = moment(Transformer(**SMALL, tied=True), symbolic)
     assert outputs(now, now.batch("test")).shape == (4, 1, symbolic.vocab)
 
 
 def test_training_the_last_layer_moves_nothing_else():
     now = moment(Transformer(**SMALL))
-    params = trained(now, AdamW(steps=1, rate=0.1, parts=("head",))).params
+    params = trained(now, AdamW(steps=1, learning_rate=0.1, trainable=("head",))).params
     assert jnp.array_equal(params.attention.value, now.params.attention.value)
     assert not jnp.array_equal(params.head.weight, now.params.head.weight)
 
@@ -229,9 +229,9 @@ def test_training_the_last_layer_moves_nothing_else():
 def test_a_perceptron_cannot_tell_unseen_tokens_apart():
     """Lemma I.7, exactly: exchange the initial weights of unseen tokens, train, and the network
     says of any unseen string what the other says of the string with tokens exchanged."""
-    model, stage = OneHotMLP(width=16), AdamW(steps=20, rate=0.01)
+    model, stage = OneHotMLP(width=16), AdamW(steps=20, learning_rate=0.01)
     now = moment(model)
-    first = TASK.vocab - 2 * TASK.held  # the first token that training never shows
+    first = TASK.vocab - 2 * TASK.test_rows  # the first token that training never shows
     exchange = jnp.concatenate(
         [jnp.arange(first), first + jr.permutation(jr.key(5), TASK.vocab - first)]
     )
@@ -296,10 +296,10 @@ def test_every_pattern_of_two_strings_is_counted():
         assert len(all_pairs(parsed)) == number_of_pairs(parsed)
 
 
-def solved(samples=12, weight=0.1, **fields):
-    task = Templates.of(*ENDS_OR_TAIL, most=12, samples=float(samples), held=6)
+def solved(samples=12, ridge=0.1, **fields):
+    task = Templates.of(*ENDS_OR_TAIL, most=12, samples=float(samples), test_rows=6)
     now = moment(KernelMachine(**fields), task)
-    return now.with_params(KernelRidge(weight=weight).solve(now))
+    return now.with_params(KernelRidge(ridge=ridge).solve(now))
 
 
 def test_a_kernel_machine_is_ridge_regression():
@@ -360,7 +360,7 @@ def test_the_predicted_curve_is_that_of_the_idealised_estimator_with_more_ridge(
     ],
 )
 def test_what_does_not_fit_is_said(wrong, says):
-    with pytest.raises(Invalid, match=says):
+    with pytest.raises(ConfigError, match=says):
         wrong()
 
 
@@ -368,24 +368,28 @@ def test_what_does_not_fit_is_said(wrong, says):
 
 
 def test_transfer_to_the_same_split_is_one_and_parts_are_its_own():
-    task = Templates.of(*COPY, most=8, samples=8, held=4)
-    now = moment(CopyingAttention(width=32, heads=2, part=8, copy=1.0), task)
-    assert jnp.allclose(Transfer("train", parts=("value",))(now), 1.0, atol=1e-4)
-    assert float(Transfer("test", parts=("b",))(now)) > 0.5
-    assert abs(float(Transfer("test", parts=("value",))(now))) < 0.5
+    task = Templates.of(*COPY, most=8, samples=8, test_rows=4)
+    now = moment(CopyingAttention(width=32, heads=2, head_dim=8, vo_identity=1.0), task)
+    assert jnp.allclose(Transfer("train", trainable=("value",))(now), 1.0, atol=1e-4)
+    assert float(Transfer("test", trainable=("b",))(now)) > 0.5
+    assert abs(float(Transfer("test", trainable=("value",))(now))) < 0.5
 
 
 def test_an_experiment_without_training_is_looked_at_once():
-    task = Templates.of(*COPY, most=8, samples=8, held=4)
+    task = Templates.of(*COPY, most=8, samples=8, test_rows=4)
     experiment = Experiment(task, CopyingAttention(width=8), (), {"loss": Loss("test")})
     run = execute({"x": experiment}, seeds=2)["x"]
     assert run.curve("loss").shape == (2, 1)
 
 
 def test_a_task_of_templates_trains_any_model():
-    task = Templates.of(*symbolic_majority(3), most=8, samples=8, held=4)
+    task = Templates.of(*symbolic_majority(3), most=8, samples=8, test_rows=4)
     assert not any(is_wildcard(token) for token in task.regular)
     experiment = Experiment(
-        task, GPT2(width=8, depth=1, heads=2), (AdamW(2, 0.01),), {"loss": Loss("test")}, looks=1
+        task,
+        GPT2(width=8, depth=1, heads=2),
+        (AdamW(2, 0.01),),
+        {"loss": Loss("test")},
+        evaluations=1,
     )
     assert np.isfinite(execute({"x": experiment}, seeds=1)["x"].final("loss").values).all()

@@ -17,24 +17,24 @@ from ontogeny import (
     AdamW,
     Analogy,
     ClauseTransformer,
-    Descent,
     EmbeddingMLP,
     Experiment,
+    GradientDescent,
     InductionPair,
     Lego,
     Loss,
     Momentum,
     OneHotMLP,
     OneLayer,
+    RolloutAccuracy,
     Templates,
     Transformer,
     Triggers,
     TwoHop,
-    Unaided,
-    lane,
 )
 from ontogeny.bench import rivals
-from ontogeny.core import Batch, Moment, parted
+from ontogeny.core.types import Batch, Moment, partition
+from ontogeny.engine import run as lane
 from ontogeny.models.induction import MEMORIES
 from ontogeny.models.unaided import own_answers
 
@@ -42,44 +42,52 @@ STEPS = 4
 
 
 def of(task, model, stage):
-    return Experiment(task, model, (stage,), {"loss": Loss("train")}, looks=1)
+    return Experiment(task, model, (stage,), {"loss": Loss("train")}, evaluations=1)
 
 
 CASES = {
-    "OneLayer": of(Analogy(tuples=3), OneLayer(width=16, scale=0.3), Descent(steps=1, rate=0.1)),
+    "OneLayer": of(
+        Analogy(tuples=3),
+        OneLayer(width=16, scale=0.3),
+        GradientDescent(steps=1, learning_rate=0.1),
+    ),
     "its attention": of(
         Analogy(tuples=3),
         OneLayer(width=16, scale=0.3),
-        Descent(steps=1, rate=0.1, parts=("key_query", "value")),
+        GradientDescent(steps=1, learning_rate=0.1, trainable=("key_query", "value")),
     ),
-    "EmbeddingMLP": of(TwoHop(subjects=5), EmbeddingMLP(width=8), Descent(steps=1, rate=0.5)),
+    "EmbeddingMLP": of(
+        TwoHop(subjects=5), EmbeddingMLP(width=8), GradientDescent(steps=1, learning_rate=0.5)
+    ),
     "InductionPair": of(
         Triggers(length=32, reads=16, rows=4),
         InductionPair(width=16),
-        Momentum(steps=1, rate=0.05, parts=MEMORIES),
+        Momentum(steps=1, learning_rate=0.05, trainable=MEMORIES),
     ),
     "ClauseTransformer": of(
         Lego(chain=3, variables=10, rows=4),
         ClauseTransformer(width=16, neurons=16),
-        AdamW(steps=1, rate=0.01),
+        AdamW(steps=1, learning_rate=0.01),
     ),
     "its one-hot kind": of(
         Lego(chain=3, variables=10, rows=4),
         ClauseTransformer(width=16, neurons=16, one_hot=True),
-        AdamW(steps=1, rate=0.01),
+        AdamW(steps=1, learning_rate=0.01),
     ),
     "Transformer": of(
         Templates(templates=("αα: +1", "αβ: -1"), most=32, samples=32.0),
-        Transformer(width=16, heads=2, part=8, hidden=16, match=4.0, copy=2.0),
-        AdamW(steps=1, rate=0.01, batch=8),
+        Transformer(width=16, heads=2, head_dim=8, mlp_width=16, kq_identity=4.0, vo_identity=2.0),
+        AdamW(steps=1, learning_rate=0.01, batch_size=8),
     ),
     "OneHotMLP": of(
         Templates(templates=("αα: +1", "αβ: -1"), most=32, samples=32.0),
         OneHotMLP(width=16, incidence=0.5),
-        AdamW(steps=1, rate=0.01, batch=8),
+        AdamW(steps=1, learning_rate=0.01, batch_size=8),
     ),
     "GPT2": of(
-        Analogy(tuples=3), GPT2(width=16, depth=2, heads=2), AdamW(steps=1, rate=0.01, decay=0.1)
+        Analogy(tuples=3),
+        GPT2(width=16, depth=2, heads=2),
+        AdamW(steps=1, learning_rate=0.01, weight_decay=0.1),
     ),
 }
 
@@ -87,7 +95,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_program_loses_as_much_as_the_laboratory_at_every_step(name, tmp_path):
     experiment = CASES[name]
-    (stage,) = experiment.regime
+    (stage,) = experiment.training
     rivals.export(experiment, stage, tmp_path / "data.npz", batches=2)
     theirs = rivals.trained(tmp_path / "data.npz", "eager", STEPS)["losses"]
     state = jax.jit(partial(lane.begin, experiment))(jnp.zeros((), jnp.int32))
@@ -95,11 +103,11 @@ def test_a_program_loses_as_much_as_the_laboratory_at_every_step(name, tmp_path)
         Batch(**{field: fields[field] for field in Batch._fields})
         for fields in rivals._batches(experiment, stage, state, 2)
     ]
-    rule = stage.optimiser(parted(state.params, stage.parts)[0])
+    rule = stage.optimizer(partition(state.params, stage.trainable)[0])
 
     @jax.jit
     def step(params, memory, batch):
-        moving, still = parted(params, stage.parts)
+        moving, still = partition(params, stage.trainable)
 
         def loss(moving):
             every = eqx.combine(moving, still)
@@ -110,7 +118,7 @@ def test_a_program_loses_as_much_as_the_laboratory_at_every_step(name, tmp_path)
         return value, eqx.combine(optax.apply_updates(moving, updates), still), memory
 
     params, key, ours = state.params, jax.random.key(0), []
-    memory = rule.init(parted(params, stage.parts)[0])
+    memory = rule.init(partition(params, stage.trainable)[0])
     for turn in range(STEPS):
         value, params, memory = step(params, memory, batches[turn % 2])
         ours.append(float(value))
@@ -126,9 +134,11 @@ def read(path):
 def test_a_program_answers_chains_as_the_laboratory_does(tmp_path, monkeypatch):
     task = Lego(chain=3, variables=20, rows=8)
     model = ClauseTransformer(width=16, neurons=16, one_hot=True)
-    probes = {"3 steps": Unaided("3 steps"), "6 steps": Unaided("6 steps")}
-    experiment = Experiment(task, model, (AdamW(steps=1, rate=0.01),), probes, looks=1)
-    rivals.export(experiment, experiment.regime[0], tmp_path / "data.npz")
+    probes = {"3 steps": RolloutAccuracy("3 steps"), "6 steps": RolloutAccuracy("6 steps")}
+    experiment = Experiment(
+        task, model, (AdamW(steps=1, learning_rate=0.01),), probes, evaluations=1
+    )
+    rivals.export(experiment, experiment.training[0], tmp_path / "data.npz")
     stored = read(tmp_path / "data.npz")
     assert json.loads(str(stored["about"]))["chains"] == 2
     monkeypatch.syspath_prepend(str(rivals.PROGRAMS))
@@ -150,8 +160,8 @@ def test_a_program_answers_chains_as_the_laboratory_does(tmp_path, monkeypatch):
 
 def test_sequences_are_drawn_as_the_laboratory_draws_them(tmp_path, monkeypatch):
     task = Triggers(length=64, reads=8, rows=2000)
-    experiment = of(task, InductionPair(width=8), AdamW(steps=1, rate=0.01))
-    rivals.export(experiment, experiment.regime[0], tmp_path / "data.npz", batches=1)
+    experiment = of(task, InductionPair(width=8), AdamW(steps=1, learning_rate=0.01))
+    rivals.export(experiment, experiment.training[0], tmp_path / "data.npz", batches=1)
     stored = read(tmp_path / "data.npz")
     monkeypatch.syspath_prepend(str(rivals.PROGRAMS))
     drawing = importlib.import_module("drawing")
@@ -183,13 +193,13 @@ def test_steps_that_were_not_taken_are_not_counted(store):
 
     from ontogeny import Until, execute
 
-    ended = Descent(steps=20, rate=1.0, until=Until("train loss", 100.0))
-    experiment = tiny(regime=(ended, Descent(steps=20, rate=0.1)))
+    ended = GradientDescent(steps=20, learning_rate=1.0, until=Until("train loss", 100.0))
+    experiment = tiny(training=(ended, GradientDescent(steps=20, learning_rate=0.1)))
     execute({"x": experiment}, seeds=2, store=store)
     assert rivals.taught("x", experiment, 2, store) == [2 * 4, 2 * 20]
 
 
 def test_without_torch_it_says_how_to_get_it(monkeypatch):
     assert not rivals.absent()
-    monkeypatch.setattr("ontogeny.environment.find_spec", lambda name: None)
+    monkeypatch.setattr("ontogeny.engine.environment.find_spec", lambda name: None)
     assert rivals.absent() == "it needs torch: pip install 'ontogeny[bench]'"

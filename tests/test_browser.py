@@ -2,6 +2,8 @@
 
 import shutil
 import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import jax
 import jax.numpy as jnp
@@ -9,15 +11,15 @@ import numpy as np
 import pytest
 
 from ontogeny import Store, execute
-from ontogeny.claim import find, judge
-from ontogeny.explore import Server
-from ontogeny.lane import begin
-from ontogeny.ledger import remember
+from ontogeny.claims.claim import find, judge
+from ontogeny.claims.status import remember
+from ontogeny.engine.run import begin
+from ontogeny.engine.serialize import digest, spell
 from ontogeny.models.clauses import sentences_of
+from ontogeny.report.explorer import Server
 from ontogeny.report.page import write
 from ontogeny.report.play import PLAYED, models, named, unravel
 from ontogeny.report.whole import whole
-from ontogeny.spell import digest, spell
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (
@@ -87,7 +89,7 @@ def test_the_table_filters_searches_and_sorts(visit):
     page.select_option("#filter select[name=outcome]", "supported")
     assert rows.count() == 1 and page.inner_text("#shown") == f"1 of {whole_table} claims"
     page.select_option("#filter select[name=outcome]", "")
-    page.fill("#filter input[name=text]", "pythia")
+    page.fill("#filter input[name=text]", "gradients")
     assert 0 < rows.count() < whole_table
     page.fill("#filter input[name=text]", "")
     button = page.locator("button.sort", has_text="claim")
@@ -104,7 +106,7 @@ def test_a_claim_opens_with_its_pictures_and_leads_back(visit):
     page.wait_for_selector("section.open canvas")
     assert not page.locator("#verdicts").is_visible()
     page.click("section.open >> text=all claims")
-    assert page.locator("#verdicts").is_visible()
+    page.wait_for_selector("#verdicts")
     assert page.locator("section.claim:visible").count() == 0
 
 
@@ -152,34 +154,117 @@ def test_moving_through_training_moves_the_answer_and_the_attention(visit):
     assert "below 6" in article.locator(".says").inner_text()
 
 
-def test_the_explorer_says_what_is_wrong_and_follows_what_it_starts(browser, tmp_path):
-    with Server(Store(tmp_path / "store")) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+INJECT = """() => {
+  window.ran = false;
+  const script = document.createElement("script"), box = document.createElement("p");
+  script.textContent = "window.ran = true";
+  document.body.append(script);
+  box.innerHTML = '<b style="color: rgb(1, 2, 3)">x</b><img src="x:" onerror="window.ran = true">';
+  document.body.append(box);
+  const sheet = document.createElement("style");
+  sheet.textContent = "body { color: rgb(1, 2, 3) }";
+  document.head.append(sheet);
+  const colour = (each) => getComputedStyle(each).color;
+  return [window.ran, colour(box.firstChild), colour(document.body)];
+}"""
+
+
+def nothing_injected_runs(page):
+    ran, *colours = page.evaluate(INJECT)
+    page.wait_for_timeout(200)
+    assert not ran and not page.evaluate("window.ran")
+    assert "rgb(1, 2, 3)" not in colours
+
+
+def test_no_script_or_style_runs_that_is_not_the_pages_own(browser, address):
+    visit = Visit(browser, address)
+    nothing_injected_runs(visit.page)
+    assert visit.complaints
+    assert all("Content Security Policy" in said for said in visit.complaints)
+    visit.context.close()
+
+
+# ------------------------------------------------------------------------------- the explorer
+
+
+@pytest.fixture
+def server(tmp_path):
+    with Server(Store(tmp_path / "store")) as made:
+        thread = threading.Thread(target=made.serve_forever, daemon=True)
         thread.start()
-        visit = Visit(browser, server.address)
-        page = visit.page
-        assert server.laboratory.token not in page.url  # it is out of sight at once
-        page.evaluate(f"location.hash = {CLAIM!r}")
-        form = page.locator("section.open form.if")
-        form.locator("select[name=path]").select_option("task.tuples")
-        form.locator("input[name=values]").fill("-4")
-        form.locator("button[name=vary]").click()
-        form.locator("output.failed").wait_for()
-        assert "tuples" in form.locator("output").inner_text()
-        form.locator("input[name=values]").fill("4, 6")
-        form.locator("input[name=seeds]").fill("2")
-        form.locator("button[name=vary]").click()
-        page.get_by_text("is under way").wait_for()
-        page.get_by_text("is done").wait_for(timeout=240_000)
-        page.get_by_text("What if: task.tuples").wait_for()
-        assert all(
-            url.startswith(f"http://127.0.0.1:{server.server_port}/") for url in visit.requests
-        )
-        refused = "Failed to load resource: the server responded with a status of 400 (Bad Request)"
-        assert visit.complaints == [refused]  # the one that was meant
-        visit.context.close()
-        server.shutdown()
+        yield made
+        made.shutdown()
         thread.join()
+
+
+def test_the_explorer_says_what_is_wrong_and_follows_what_it_starts(browser, server):
+    visit = Visit(browser, server.address)
+    page = visit.page
+    assert page.url == f"http://127.0.0.1:{server.server_port}/"  # the token is out of sight
+    assert page.evaluate("document.cookie") == ""
+    page.evaluate(f"location.hash = {CLAIM!r}")
+    form = page.locator("section.open form.if")
+    form.locator("select[name=path]").select_option("task.tuples")
+    form.locator("input[name=values]").fill("-4")
+    form.locator("button[name=vary]").click()
+    form.locator("output.failed").wait_for()
+    assert "tuples" in form.locator("output").inner_text()
+    form.locator("input[name=values]").fill("4, 6")
+    form.locator("input[name=seeds]").fill("2")
+    form.locator("button[name=vary]").click()
+    page.get_by_text("is under way").wait_for()
+    page.get_by_text("is done").wait_for(timeout=240_000)
+    page.get_by_text("What if: task.tuples").wait_for()
+    assert all(url.startswith(f"http://127.0.0.1:{server.server_port}/") for url in visit.requests)
+    refused = "Failed to load resource: the server responded with a status of 400 (Bad Request)"
+    assert visit.complaints == [refused]  # the one that was meant
+    page.reload()
+    page.wait_for_selector("section.open canvas")
+    tab = visit.context.new_page()
+    tab.goto(page.url)
+    tab.wait_for_selector("section.open canvas")
+    tab.click("section.open >> text=all claims")
+    tab.click("#compare button")
+    tab.wait_for_selector("#compared canvas")
+    assert "tuples: 6" in tab.locator("#compared pre").nth(1).inner_text()
+    assert visit.complaints == [refused]
+    nothing_injected_runs(tab)
+    visit.context.close()
+
+
+def test_the_link_may_be_clicked_elsewhere_and_nothing_else_of_the_explorer_is_shown(
+    browser, server, tmp_path
+):
+    own = f"http://127.0.0.1:{server.server_port}/"
+    links = f'<a href="{server.address}">with</a> <a href="{own}">without</a>'
+    (tmp_path / "mail.html").write_text(f'{links}<iframe src="{server.address}"></iframe>')
+    handler = partial(Silent, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as elsewhere:
+        threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
+        for host in ("localhost", "127.0.0.1"):  # another site, and another port of this one
+            mail = f"http://{host}:{elsewhere.server_port}/mail.html"
+            visit = Visit(browser, mail)
+            visit.page.click("text=without")
+            assert "may ask for that" in visit.page.inner_text("body")
+            visit.page.goto(own)
+            assert "use the link" in visit.page.inner_text("body")
+            visit.page.goto(mail)
+            visit.page.click("text='with'")
+            visit.page.wait_for_selector("#verdicts")
+            assert visit.page.url == own
+            visit.page.reload()
+            visit.page.wait_for_selector("#verdicts")
+            visit.page.go_back()
+            assert visit.page.url == mail  # the link with its token is not remembered
+            (frame,) = visit.page.frames[1:]
+            assert "Ontogeny" not in frame.content()
+            visit.context.close()
+        elsewhere.shutdown()
+
+
+class Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
 
 
 # ------------------------------------------------------------------------------ the same numbers

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pyarrow import parquet
 
-from ontogeny.claim import CLAIMS
+from ontogeny import Store
+from ontogeny.claims.claim import CLAIMS
 
 CHEAP = "gradients_have_the_stated_form"
 
 
 def ontogeny(*words, cwd, expect=0):
     done = subprocess.run(
-        [sys.executable, "-m", "ontogeny.cli", *map(str, words)],
+        [sys.executable, "-m", "ontogeny.cli.main", *map(str, words)],
         cwd=cwd,
         env=os.environ | {"COLUMNS": "160"},
         capture_output=True,
@@ -85,16 +85,28 @@ def test_show_spells_everything_out(folder):
 
 def test_vary_shows_where_the_verdict_flips(folder):
     out = ontogeny(
-        *("vary", CHEAP, "--sweep", "regime.0.rate=0.1,1e30", "--seeds", "2", "--out", "v.png"),
+        *(
+            "vary",
+            CHEAP,
+            "--sweep",
+            "training.0.learning_rate=0.1,1e30",
+            "--seeds",
+            "2",
+            "--out",
+            "v.png",
+        ),
         *("--json", "vary.json"),
         cwd=folder,
     )
-    assert "flips: supported at regime.0.rate=0.1, undecided at regime.0.rate=1e30" in out
+    rate = "training.0.learning_rate"
+    assert f"flips: supported at {rate}=0.1, undecided at {rate}=1e30" in out
     assert "not a finite number" in out
     assert (folder / "v.png").read_bytes().startswith(b"\x89PNG")
     rows = json.loads((folder / "vary.json").read_text())
     assert [row["outcome"] for row in rows] == ["supported", "undecided"]
-    assert rows[0]["command"].startswith(f"ontogeny vary {CHEAP} --set regime.0.rate=0.1")
+    assert rows[0]["command"].startswith(
+        f"ontogeny sweep {CHEAP} --set training.0.learning_rate=0.1"
+    )
 
 
 def test_two_sweeps_make_a_phase_diagram(folder):
@@ -134,13 +146,14 @@ def test_figures_come_with_their_data_a_table_and_references(folder):
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_exported_rows_are_those_of_the_store(folder, kind):
+    parquet = pytest.importorskip("pyarrow.parquet") if kind == "parquet" else None
     ontogeny("export", CHEAP, "--out", "tidy", "--format", kind, cwd=folder)
     if kind == "csv":
         with (folder / "tidy" / "evidence.csv").open() as file:
             rows = list(csv.DictReader(file))
     else:
         rows = parquet.read_table(folder / "tidy" / "evidence.parquet").to_pylist()
-    verdict = json.loads((folder / ".ontogeny" / "verdicts" / f"{CHEAP}.laptop.json").read_text())
+    verdict = Store(folder / ".ontogeny").verdict(f"{CHEAP}.laptop")
     assert [row["evidence"] for row in rows] == [item["text"] for item in verdict["evidence"]]
     ours = [float(row["ours"]) for row in rows]
     np.testing.assert_allclose(ours, [item["ours"] for item in verdict["evidence"]], rtol=1e-6)
@@ -166,6 +179,8 @@ def test_runs_lists_and_prunes(folder):
     ("words", "message"),
     [
         (["judge", "gradient_have_the_stated_forms"], f"did you mean '{CHEAP}'"),
+        (["judge", ""], "an empty pattern names no claim"),
+        (["list", "******!"], "no claim '******!'"),
         (["judge", CHEAP, "--scale", "laptp"], "no scale 'laptp': did you mean 'laptop'"),
         (["figures", CHEAP, "--store", "nowhere"], f"{CHEAP} is not judged in this store"),
         (["figures", CHEAP, "--width", "0"], "--width must be from 1 to 30 inches, not 0"),
@@ -180,8 +195,11 @@ def test_runs_lists_and_prunes(folder):
         (["vary", CHEAP, "--set", "task.ratio=much"], "expected a number"),
         (["vary", CHEAP, "--set", "task.tuples=0"], "Analogy.tuples must be at least 1"),
         (["vary", CHEAP, "--set", "model.width=8"], "too small for 42 orthonormal tokens"),
-        (["vary", CHEAP, "--set", "regime.0.rate=-1"], "Descent.rate must be at least 0"),
-        (["vary", CHEAP, "--set", "regime.0.rate=nan"], "must be a finite number"),
+        (
+            ["vary", CHEAP, "--set", "training.0.learning_rate=-1"],
+            "GradientDescent.learning_rate must be at least 0",
+        ),
+        (["vary", CHEAP, "--set", "training.0.learning_rate=nan"], "must be a finite number"),
         (["vary", CHEAP, "--sweep", "task.ratio=1,1"], "must be there and differ"),
         (["vary", "small_pretrained_models_suffice"], "cannot be run here"),
         (["examine", "nothing.py:Model"], "there is no file nothing.py"),
@@ -203,7 +221,7 @@ def test_a_store_that_is_a_file_is_refused(tmp_path):
 
 def test_unknown_words_exit_with_an_error(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "ontogeny.cli", "jugde"],
+        [sys.executable, "-m", "ontogeny.cli.main", "jugde"],
         capture_output=True,
         cwd=tmp_path,
         check=False,

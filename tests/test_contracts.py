@@ -14,12 +14,13 @@ import ontogeny
 from ontogeny import (
     GPT2,
     LSTM,
-    Able,
+    Accuracy,
     AdamW,
     Analogy,
     Angles,
     Associations,
     Asymmetry,
+    AttentionLeakage,
     AttentionStack,
     BackwardHops,
     BigramGap,
@@ -27,29 +28,27 @@ from ontogeny import (
     BlockSparse,
     BuiltHead,
     BuiltHops,
-    ChainAdam,
-    ChainDescent,
+    ChainAdamW,
+    ChainGradientDescent,
     ClauseAttention,
     ClauseTransformer,
     Combinations,
-    Concentration,
     Conditioning,
     Copied,
     CopyingAttention,
     Decoder,
     DeepLinear,
-    Descent,
     Diagonals,
     EffectiveRank,
     Elman,
     EmbeddingMLP,
     EmbeddingReluMLP,
-    Error,
-    EvenAttention,
+    ErrorRate,
     FactorisedAttention,
     Facts,
     Features,
     Gap,
+    GradientDescent,
     Hallucination,
     HopAttention,
     Hops,
@@ -62,7 +61,6 @@ from ontogeny import (
     KernelMachine,
     KernelRidge,
     Labelled,
-    LayeredMemory,
     Lego,
     LemmaError,
     LinearMemory,
@@ -74,11 +72,12 @@ from ontogeny import (
     MergedAttention,
     MimeticTransformer,
     MinimalNorm,
+    MLPMemory,
     Momentum,
-    NoiseChance,
     NoiseMargin,
+    NoiseProbability,
     NormGap,
-    ObjectSuccess,
+    ObjectAccuracy,
     OneHotMLP,
     OneHotPair,
     OneLayer,
@@ -88,7 +87,7 @@ from ontogeny import (
     PermutationGap,
     PopulationStep,
     PredictedTemplates,
-    PreviousToken,
+    PreviousTokenScore,
     Promise,
     ReadoutDescent,
     RecallAttention,
@@ -97,16 +96,19 @@ from ontogeny import (
     RelationMass,
     RelativeMargin,
     ReluLayer,
+    RequireAccuracy,
     Resemblance,
     ResemblanceByLayer,
     Retrieval,
+    RolloutAccuracy,
+    RolloutAccuracyByStep,
     RowSums,
     ScaledGPT2,
     Separation,
+    SequenceAccuracy,
     SingularValues,
     SoftRank,
     SpanOneLayer,
-    Success,
     SymmetricOptimum,
     SymmetricPart,
     Templates,
@@ -115,18 +117,16 @@ from ontogeny import (
     Transfer,
     Transformer,
     Triggers,
-    TruncatedSuccess,
+    TruncatedAccuracy,
     TwoHop,
-    Unaided,
-    UnaidedByStep,
-    WholeSuccess,
+    UniformAttention,
     Widened,
     WindowMLP,
 )
-from ontogeny.core import Model, Moment, Probe, Solver, Stage, Task
-from ontogeny.exams.jaxed import Brought
+from ontogeny.core.types import Model, Moment, Probe, Solver, Stage, Task
 from ontogeny.probes.depth import PredictedAlignment
 from ontogeny.probes.gradients import GradientError
+from ontogeny.scorecard.jaxed import Brought
 
 
 def every(kind):
@@ -149,14 +149,14 @@ TASKS = [
     Labelled(labels=3, shared=3),
     Associations(most=6, items=5),
     Associations(most=6, items=5, classes=3),
-    Facts(most=4, subjects=3, relations=4, choices=3, length=5, rows=20, held=10),
-    Triggers(source="zipf 9", length=24, triggers=2, noise=0.3, rows=16, held=16),
+    Facts(most=4, subjects=3, relations=4, choices=3, length=5, rows=20, test_rows=10),
+    Triggers(source="zipf 9", length=24, triggers=2, noise=0.3, rows=16, test_rows=16),
     Triggers(source="uniform 9", length=24, triggers=2, fixed=False, read="everywhere", rows=16),
     Hops(values=3, hops=4, rows=5),
     Hops(values=3, hops=2, cyclic=False, rows=5),
     Lego(action="S3", chain=2, variables=9, rows=6),
     Widened(
-        Facts(most=4, subjects=3, relations=4, choices=3, length=5, rows=20, held=10),
+        Facts(most=4, subjects=3, relations=4, choices=3, length=5, rows=20, test_rows=10),
         vocab=99,
         length=9,
     ),
@@ -165,19 +165,19 @@ TASKS = [
 MODELS = [
     OneLayer(width=20, scale=0.5),
     SpanOneLayer(width=400.0, scale=0.5),
-    ReluLayer(width=20, hidden=3, scale=0.5),
+    ReluLayer(width=20, mlp_width=3, scale=0.5),
     GPT2(width=8, depth=2, heads=2, scale=0.5),
     ScaledGPT2(width=8, depth=2, heads=2, gamma=0.3),
     IdentityGPT2(width=8, depth=2, heads=2),
-    WindowMLP(width=4, window=3, hidden=6),
+    WindowMLP(width=4, window=3, mlp_width=6),
     DeepLinear(width=20, depth=3, first=0.5),
     EmbeddingMLP(width=8),
-    EmbeddingReluMLP(width=8, hidden=5),
+    EmbeddingReluMLP(width=8, mlp_width=5),
     TokenSum(scale=0.5),
     FactorisedAttention(rank=3, scale=0.5),
     MergedAttention(scale=0.5),
-    Transformer(width=8, heads=2, part=4, hidden=6, match=1.0, copy=1.0),
-    MimeticTransformer(width=8, heads=2, part=4, hidden=6),
+    Transformer(width=8, heads=2, head_dim=4, mlp_width=6, kq_identity=1.0, vo_identity=1.0),
+    MimeticTransformer(width=8, heads=2, head_dim=4, mlp_width=6),
     OneHotMLP(width=8, incidence=1.0),
     Elman(width=8),
     LSTM(width=8),
@@ -188,27 +188,27 @@ MODELS = [
     InductionPair(width=8, last="linear"),
     OneHotPair(width=60, last="linear"),
     LinearMemory(width=8),
-    LayeredMemory(width=8, hidden=6),
-    RecallAttention(width=8, heads=2, part=4, hidden=6),
-    EvenAttention(scale=0.5),
+    MLPMemory(width=8, mlp_width=6),
+    RecallAttention(width=8, heads=2, head_dim=4, mlp_width=6),
+    UniformAttention(scale=0.5),
 ]
 STAGES = [
-    Descent(steps=3, rate=0.0, decay=0.5),
-    AdamW(steps=3, rate=0.0, decay=0.1),
-    ReadoutDescent(steps=3, rate=0.0),
-    Descent(steps=3, rate=0.0, batch=5),
-    MarginDescent(steps=3, rate=0.0),
+    GradientDescent(steps=3, learning_rate=0.0, weight_decay=0.5),
+    AdamW(steps=3, learning_rate=0.0, weight_decay=0.1),
+    ReadoutDescent(steps=3, learning_rate=0.0),
+    GradientDescent(steps=3, learning_rate=0.0, batch_size=5),
+    MarginDescent(steps=3, learning_rate=0.0),
     MinimalNorm(),  # solvers take no step of their own: what they put in place is tested elsewhere
     SymmetricOptimum(),
     KernelRidge(),
-    Momentum(steps=3, rate=0.0, decay=0.5),
-    PopulationStep(steps=3, rate=0.0),
+    Momentum(steps=3, learning_rate=0.0, weight_decay=0.5),
+    PopulationStep(steps=3, learning_rate=0.0),
     BuiltHead(),
     BuiltHops(),
 ]
 PROBES = [
     Loss("train"),
-    Success("conclusion"),
+    Accuracy("conclusion"),
     Resemblance("sources", "targets"),
     PairResemblance("sources", "targets"),
     ResemblanceByLayer("sources", "targets"),
@@ -218,9 +218,9 @@ PROBES = [
     Angles("sources", "targets"),
     Margin("conclusion"),
     RelativeMargin("conclusion"),
-    WholeSuccess("conclusion"),
+    SequenceAccuracy("conclusion"),
     Transfer("conclusion"),
-    Error("conclusion"),
+    ErrorRate("conclusion"),
 ]
 TEMPLATE_PROBES = [
     LogitTemplates(),
@@ -232,7 +232,7 @@ TEMPLATE_PROBES = [
     SymmetricPart(),
     Asymmetry(),
     RowSums(),
-    ObjectSuccess("composed"),
+    ObjectAccuracy("composed"),
 ]
 
 
@@ -253,12 +253,19 @@ def test_every_component_is_under_contract(kind, examples):
             Separation,
         ),
         *(AttentionStack, Brought),
-        *(LemmaError, MemoryRecall, PreviousToken, InductionScore, NoiseMargin, NoiseChance),
+        *(
+            LemmaError,
+            MemoryRecall,
+            PreviousTokenScore,
+            InductionScore,
+            NoiseMargin,
+            NoiseProbability,
+        ),
         *(RelationMass, RelationLoss, RelationEntropy, Hallucination),
-        *(HopsByLayer, HopAttention, SoftRank, TruncatedSuccess, BigramGap, Copied),
-        *(ClauseTransformer, BlockSparse, Able, ChainAdam, ChainDescent),
-        *(ClauseAttention, Combinations, Concentration, Diagonals, Features, Gap, Promise),
-        *(Retrieval, Unaided, UnaidedByStep),
+        *(HopsByLayer, HopAttention, SoftRank, TruncatedAccuracy, BigramGap, Copied),
+        *(ClauseTransformer, BlockSparse, RequireAccuracy, ChainAdamW, ChainGradientDescent),
+        *(ClauseAttention, Combinations, AttentionLeakage, Diagonals, Features, Gap, Promise),
+        *(Retrieval, RolloutAccuracy, RolloutAccuracyByStep),
     }
     assert every(kind) - elsewhere == {type(example) for example in examples}
 
@@ -318,7 +325,7 @@ def test_models_are_causal_and_read_where_they_are_asked(thing):
     assert jnp.allclose(first.outputs[0], trace.outputs[0], atol=1e-5)
     assert jnp.allclose(early.outputs, first.outputs, atol=1e-5)
     assert jnp.allclose(late.outputs[0], trace.outputs[1], atol=1e-5)
-    linear = FactorisedAttention | MergedAttention | EvenAttention  # theirs is not a softmax
+    linear = FactorisedAttention | MergedAttention | UniformAttention  # theirs is not a softmax
     if not isinstance(thing, linear):
         for weights in trace.attention:
             assert jnp.allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
@@ -379,7 +386,7 @@ def test_probes_of_templates_answer_with_finite_numbers(thing):
 
 def test_a_stage_moves_only_the_parts_it_names():
     now = moment(OneLayer(width=20, scale=0.5))
-    stage = Descent(steps=1, rate=1.0, parts=("value",))
+    stage = GradientDescent(steps=1, learning_rate=1.0, trainable=("value",))
     params, _ = stage.step(now, stage.init(now))
     assert jnp.array_equal(params.output, now.params.output)
     assert jnp.array_equal(params.key_query, now.params.key_query)
@@ -387,7 +394,7 @@ def test_a_stage_moves_only_the_parts_it_names():
 
 
 def test_drawn_rows_come_as_often_as_they_count():
-    from ontogeny.regimes.descent import drawn
+    from ontogeny.training.descent import drawn
 
     batch = Analogy(tuples=4, ratio=3.0).sample((), "train", jr.key(0))
     rows = drawn(batch, 7000, jr.key(2))

@@ -10,20 +10,20 @@ from conftest import PROBES, tiny
 
 from ontogeny import (
     GPT2,
+    Accuracy,
     AdamW,
     Analogy,
-    Descent,
+    ConfigError,
     Experiment,
+    GradientDescent,
     IdentityGPT2,
-    Invalid,
     Labelled,
     Loss,
     OneLayer,
-    Success,
     Until,
     execute,
 )
-from ontogeny.core import Model, Trace
+from ontogeny.core.types import Model, Trace
 
 
 @pytest.mark.parametrize(
@@ -33,40 +33,51 @@ from ontogeny.core import Model, Trace
         (lambda: Analogy(ratio=0.0), "Analogy.ratio must be above 0"),
         (lambda: Analogy(ratio=math.nan), "Analogy.ratio must be a finite number, not nan"),
         (lambda: Analogy(ration=4.0), "Analogy has no field 'ration': did you mean 'ratio'?"),
-        (lambda: Descent(steps=10, rate=-1.0), "Descent.rate must be at least 0, not -1"),
-        (lambda: Descent(steps=0, rate=1.0), "Descent.steps must be at least 1"),
-        (lambda: AdamW(steps=10, rate=1.0, decay=-0.1), "AdamW.decay must be at least 0"),
+        (
+            lambda: GradientDescent(steps=10, learning_rate=-1.0),
+            "GradientDescent.learning_rate must be at least 0, not -1",
+        ),
+        (lambda: GradientDescent(steps=0, learning_rate=1.0), "Descent.steps must be at least 1"),
+        (
+            lambda: AdamW(steps=10, learning_rate=1.0, weight_decay=-0.1),
+            "AdamW.weight_decay must be at least 0",
+        ),
         (lambda: OneLayer(scale=math.inf), "OneLayer.scale must be a finite number"),
         (lambda: GPT2(width=30, heads=4), "GPT2.width=30 is not divisible by heads=4"),
         (lambda: Labelled(shared=1), "Labelled.shared must be at least 2"),
         (lambda: Until("x", level=1.0, side="belw"), "did you mean 'below'?"),
-        (lambda: tiny(steps=7), "regime.0.steps=7 is not divisible by looks=5"),
-        (lambda: tiny(looks=0), "Experiment.looks must be at least 1"),
-        (lambda: tiny(probes={"x": Success("conclusions")}), "did you mean 'conclusion'?"),
-        (lambda: tiny(regime=(Descent(steps=5, rate=1.0, split="trian"),)), "did you mean 'train'"),
+        (lambda: tiny(steps=7), "training.0.steps=7 is not divisible by evaluations=5"),
+        (lambda: tiny(evaluations=0), "Experiment.evaluations must be at least 1"),
+        (lambda: tiny(probes={"x": Accuracy("conclusions")}), "did you mean 'conclusion'?"),
+        (
+            lambda: tiny(training=(GradientDescent(steps=5, learning_rate=1.0, split="trian"),)),
+            "did you mean 'train'",
+        ),
     ],
 )
 def test_impossible_fields_are_refused_by_name(make, message):
-    with pytest.raises(Invalid, match=None) as error:
+    with pytest.raises(ConfigError, match=None) as error:
         make()
     assert message in str(error.value)
 
 
 def test_a_stage_cannot_wait_for_a_probe_that_is_not_asked():
-    stage = Descent(steps=5, rate=1.0, until=Until("train los", level=0.1))
-    with pytest.raises(Invalid, match="no probe 'train los': did you mean 'train loss'"):
-        tiny(regime=(stage,))
+    stage = GradientDescent(steps=5, learning_rate=1.0, until=Until("train los", level=0.1))
+    with pytest.raises(ConfigError, match="no probe 'train los': did you mean 'train loss'"):
+        tiny(training=(stage,))
 
 
 def test_too_narrow_a_model_is_refused_before_anything_is_compiled():
-    with pytest.raises(Invalid, match=r"OneLayer.width=8 is too small for 14 orthonormal tokens"):
-        execute({"narrow": tiny(width=8)}, seeds=1)
+    with pytest.raises(
+        ConfigError, match=r"OneLayer.width=8 is too small for 14 orthonormal tokens"
+    ):
+        execute({"mlp_out": tiny(width=8)}, seeds=1)
 
 
 def test_parameters_that_a_model_does_not_have_are_refused():
-    stage = Descent(steps=5, rate=1.0, parts=("valeu",))
-    with pytest.raises(Invalid, match="no parameters 'valeu': did you mean 'value'"):
-        execute({"odd": tiny(regime=(stage,))}, seeds=1)
+    stage = GradientDescent(steps=5, learning_rate=1.0, trainable=("valeu",))
+    with pytest.raises(ConfigError, match="no parameters 'valeu': did you mean 'value'"):
+        execute({"odd": tiny(training=(stage,))}, seeds=1)
 
 
 def test_whole_numbers_given_for_numbers_become_floats():
@@ -75,7 +86,9 @@ def test_whole_numbers_given_for_numbers_become_floats():
 
 def test_the_leaves_of_an_experiment_are_its_numbers():
     assert all(isinstance(leaf, float) for leaf in jax.tree.leaves(tiny()))
-    assert jax.tree.structure(tiny(rate=1.0)) == jax.tree.structure(tiny(rate=2.0, ratio=3.0))
+    assert jax.tree.structure(tiny(learning_rate=1.0)) == jax.tree.structure(
+        tiny(learning_rate=2.0, ratio=3.0)
+    )
     assert jax.tree.structure(tiny(width=16)) != jax.tree.structure(tiny(width=20))
 
 
@@ -83,11 +96,11 @@ def test_a_stage_of_one_step_is_looked_at_once():
     experiment = Experiment(
         Analogy(tuples=3),
         OneLayer(width=16),
-        (Descent(steps=1, rate=1.0), Descent(steps=10, rate=1.0)),
+        (GradientDescent(steps=1, learning_rate=1.0), GradientDescent(steps=10, learning_rate=1.0)),
         PROBES,
-        looks=5,
+        evaluations=5,
     )
-    assert experiment.clock == [0, 1, 3, 5, 7, 9, 11]
+    assert experiment.evaluated_at == [0, 1, 3, 5, 7, 9, 11]
 
 
 def test_loss_weighs_rows_instead_of_repeating_them():
@@ -129,7 +142,7 @@ class PlainGPT2(IdentityGPT2):
             weights = jax.nn.softmax(jnp.where(jnp.tri(len(inputs)), scores, -jnp.inf), axis=-1)
             mixed = jnp.moveaxis(weights @ value, 0, 1).reshape(stream.shape)
             stream = stream + block.mix(mixed) + jnp.einsum("h,hqk,kd->qd", copy, weights, normed)
-            stream = stream + block.narrow(jax.nn.gelu(block.widen(block.mlp_norm(stream))))
+            stream = stream + block.mlp_out(jax.nn.gelu(block.mlp_in(block.mlp_norm(stream))))
             residual.append(stream)
             attention.append(weights)
         outputs = params.norm(stream[at]) @ params.tokens.T

@@ -1,11 +1,16 @@
 """What numbers over seeds can and cannot say."""
 
+import re
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from ontogeny import Invalid, Measurement, Outcome, Run
-from ontogeny.evidence import exponent, falls_below, interval, told
+from ontogeny import AdamW, ConfigError, Measurement, Outcome, Run
+from ontogeny.core.evidence import exponent, falls_below, interval, told
+from ontogeny.core.notebook import verdict_table
 
 SUPPORTED, CONTRADICTED, UNDECIDED = Outcome.SUPPORTED, Outcome.CONTRADICTED, Outcome.UNDECIDED
 
@@ -61,11 +66,11 @@ def test_identical_seeds_are_said_to_be_identical():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_number_that_is_none_never_supports(bad):
-    trouble = ("seed 1: train loss not a finite number by step 10",)
+    failures = ("seed 1: train loss not a finite number by step 10",)
     for evidence in (
-        measured(1.0, bad, 1.0, trouble=trouble).above(0.5),
-        measured(1.0, bad, 1.0, trouble=trouble).near(1.0, within=10.0),
-        measured(1.0, 1.0, 1.0).exceeds(measured(0.0, bad, 0.0, trouble=trouble)),
+        measured(1.0, bad, 1.0, failures=failures).above(0.5),
+        measured(1.0, bad, 1.0, failures=failures).near(1.0, within=10.0),
+        measured(1.0, 1.0, 1.0).exceeds(measured(0.0, bad, 0.0, failures=failures)),
     ):
         assert evidence.outcome == UNDECIDED and "by step 10" in evidence.note
 
@@ -82,7 +87,7 @@ def test_a_run_is_asked_by_the_name_of_a_probe():
     assert run().peak("success").values.tolist() == [1.0, 0.9]
     assert run().at("success", 15).values.tolist() == [0.6, 0.4]
     assert run().first_step_above("success", 0.5).values.tolist() == [10.0, 20.0]
-    with pytest.raises(Invalid, match="no probe 'sucess': did you mean 'success'"):
+    with pytest.raises(ConfigError, match="no probe 'sucess': did you mean 'success'"):
         run().final("sucess")
 
 
@@ -96,7 +101,7 @@ def test_arrays_are_indexed_before_they_are_weighed():
     layers = run().final("layers")
     assert len(layers) == 4 and layers[2].values.tolist() == [1.0, 1.0]
     assert layers.magnitude().values.tolist() == [1.0, 1.0]
-    with pytest.raises(Invalid, match="index it first"):
+    with pytest.raises(ConfigError, match="index it first"):
         layers.above(0.5)
 
 
@@ -149,8 +154,50 @@ def test_falling_below_is_found_as_rising_above_is():
     found = run.first_step_below("loss", 1.0)
     assert found.what == "x: first step with loss below 1"
     assert found.values[0] == 20 and np.isnan(found.values[1])
-    assert found.trouble == ("seed 1 never has loss below 1",)
+    assert found.failures == ("seed 1 never has loss below 1",)
 
 
 def test_theory_is_told_once_for_each_seed():
     np.testing.assert_array_equal(told(0.5, measured(1, 2, 3)).values, [0.5, 0.5, 0.5])
+
+
+def a_run(**changes):
+    answers = {"loss": np.array([[1.0, 0.5], [1.2, 0.7]]), "<b>": np.ones((2, 2, 3))}
+    given = {"name": "<joint>", "steps": np.array([0, 10]), "seeds": (4, 5)} | changes
+    return Run(answers=answers, **given)
+
+
+def test_a_run_needs_pandas_to_be_a_frame(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ConfigError, match="pip install pandas"):
+        a_run().to_frame()
+
+
+def test_a_run_as_a_frame_has_a_row_per_number(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=lambda rows: rows))
+    frame = a_run().to_frame()
+    assert list(frame) == ["seed", "step", "probe", "index", "value"]
+    rows = list(zip(*frame.values(), strict=True))
+    assert len(rows) == 4 + 12
+    assert rows[3] == (5, 10, "loss", "", 0.7) and rows[-1] == (5, 10, "<b>", "2", 1.0)
+
+
+def test_what_a_notebook_shows_is_escaped():
+    shown = a_run(failures=("<i>bad</i>",))._repr_html_()
+    assert "&lt;joint&gt;: 2 seeds, 10 steps" in shown and "0.6 [" in shown
+    assert "array of shape (3,)" in shown
+    assert "<b>" not in shown and "<i>" not in shown
+    final = a_run().final("loss")
+    evidence = final.above(0.1, paper=0.3)
+    verdict = SimpleNamespace(
+        outcome="supported",
+        evidence=[evidence],
+        failures=[],
+        command="ontogeny judge <it>",
+        claim=SimpleNamespace(says="a < b", where="p. 1", paper=SimpleNamespace(key="k")),
+    )
+    for text in (final._repr_html_(), evidence._repr_html_(), verdict_table(verdict)):
+        assert text.startswith("<table>") and not re.search("<(joint|it|b|>)", text)
+    assert str(final) == f"<joint>: final loss: {evidence.numbers}"
+    assert str(evidence).startswith("undecided: ") and "paper 0.3" in str(evidence)
+    assert "learning_rate" in AdamW(steps=1, learning_rate=0.1)._repr_html_()

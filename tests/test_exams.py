@@ -12,13 +12,13 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from ontogeny import GPT2, Analogy, BackwardHops, IdentityGPT2, Invalid, WindowMLP, examine
-from ontogeny.exams.battery import LENGTH, LOOKS, RATE, VOCAB, Exam, Question, battery
-from ontogeny.exams.bring import source_of
-from ontogeny.exams.card import card, picture, ranks, table
-from ontogeny.exams.check import check
-from ontogeny.exams.references import KINDS, matched, parameters_of, shipped
-from ontogeny.exams.sit import Entrant, marked, summary, wanted
+from ontogeny import GPT2, Analogy, BackwardHops, ConfigError, IdentityGPT2, WindowMLP, examine
+from ontogeny.scorecard.battery import LENGTH, LOOKS, RATE, VOCAB, Exam, Question, battery
+from ontogeny.scorecard.bring import source_of
+from ontogeny.scorecard.card import card, picture, ranks, table
+from ontogeny.scorecard.check import check
+from ontogeny.scorecard.references import KINDS, matched, parameters_of, shipped
+from ontogeny.scorecard.sit import Entrant, marked, summary, wanted
 
 torch = pytest.importorskip("torch")
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -67,21 +67,21 @@ FAULTS = {
 
 @pytest.mark.parametrize("body", FAULTS)
 def test_a_fault_is_explained_with_what_was_fed_in(written, body):
-    with pytest.raises(Invalid, match=FAULTS[body]) as caught:
+    with pytest.raises(ConfigError, match=FAULTS[body]) as caught:
         check(source_of(written(body)))
     assert "Model" in str(caught.value)
 
 
 def test_what_cannot_be_found_or_made_is_said(written, tmp_path):
-    with pytest.raises(Invalid, match="there is no file"):
+    with pytest.raises(ConfigError, match="there is no file"):
         source_of(f"{tmp_path}/none.py:Model")
-    with pytest.raises(Invalid, match="names no model"):
+    with pytest.raises(ConfigError, match="names no model"):
         source_of("Model")
-    with pytest.raises(Invalid, match="did you mean 'Model'"):
+    with pytest.raises(ConfigError, match="did you mean 'Model'"):
         source_of(written(MEAN).replace(":Model", ":Modle"))
-    with pytest.raises(Invalid, match="cannot be imported: there is no such module"):
+    with pytest.raises(ConfigError, match="cannot be imported: there is no such module"):
         source_of("no_such_thing:Model")
-    with pytest.raises(Invalid, match=r"SyntaxError"):
+    with pytest.raises(ConfigError, match=r"SyntaxError"):
         source_of(written("", "class Model(:\n"))
 
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_found_or_made_is_said(written, tmp_path):
 def test_what_is_no_model_is_refused(tmp_path, code, words):
     file = tmp_path / "other.py"
     file.write_text(code)
-    with pytest.raises(Invalid, match=words):
+    with pytest.raises(ConfigError, match=words):
         check(source_of(f"{file}:Model"))
 
 
@@ -113,7 +113,7 @@ SHORT = Exam(Analogy(tuples=3, ratio=4.0), 20, (Question("analogy", "?", "conclu
 def test_a_torch_module_is_trained_like_a_model_of_the_laboratory(written):
     """From the same parameters both lose the same at each look."""
     from ontogeny import execute
-    from ontogeny.exams.torched import TorchExam
+    from ontogeny.scorecard.torched import TorchExam
 
     source = source_of(written("x = self.embed(tokens); return self.read(x)"))
     torched = Entrant("it", source).experiment(SHORT, 1e-2)
@@ -121,7 +121,7 @@ def test_a_torch_module_is_trained_like_a_model_of_the_laboratory(written):
     course = torched.begin(0)
     params = {k: v.detach().numpy().copy() for k, v in course.module.named_parameters()}
 
-    from ontogeny.core import Model, Trace
+    from ontogeny.core.types import Model, Trace
 
     class Linear(Model):
         def init(self, task, key):
@@ -132,10 +132,10 @@ def test_a_torch_module_is_trained_like_a_model_of_the_laboratory(written):
             return Trace(x @ params["read.weight"].T + params["read.bias"], x[None])
 
     ours = execute({"x": SHORT.experiment(Linear(), 1e-2)}, 1)["x"]
-    theirs = [course.look()["train loss"]]
+    theirs = [course.evaluate()["train loss"]]
     for look in range(LOOKS):
-        course.advance(torched.clock[look], torched.clock[look + 1])
-        theirs.append(course.look()["train loss"])
+        course.advance(torched.evaluated_at[look], torched.evaluated_at[look + 1])
+        theirs.append(course.evaluate()["train loss"])
     np.testing.assert_allclose(ours.curve("train loss")[0], theirs, rtol=1e-4)
     assert theirs[-1] < 0.8 * theirs[0]
 
@@ -211,7 +211,7 @@ def test_modules_of_jax_run_like_models_of_the_laboratory(written, store, code, 
 
 
 def test_every_exam_fits_the_room_and_can_be_sat():
-    model = WindowMLP(width=4, hidden=8)
+    model = WindowMLP(width=4, mlp_width=8)
     for exam in battery("quick"):
         experiment = exam.experiment(model)
         assert exam.room.vocab == VOCAB and exam.room.length == LENGTH
@@ -219,7 +219,7 @@ def test_every_exam_fits_the_room_and_can_be_sat():
         for question in exam.questions:
             assert question.split in exam.task.splits and 0 < question.chance < 1
     assert [10 * exam.steps for exam in battery("quick")] == [e.steps for e in battery("full")]
-    with pytest.raises(Invalid, match="did you mean 'quick'"):
+    with pytest.raises(ConfigError, match="did you mean 'quick'"):
         battery("quikc")
 
 
@@ -320,20 +320,20 @@ def test_the_card_is_drawn_and_told():
 def test_a_module_is_examined_from_python(monkeypatch, store):
     from ontogeny import execute
 
-    monkeypatch.setattr("ontogeny.exams.battery.exams", lambda longer: (SHORT,))
+    monkeypatch.setattr("ontogeny.scorecard.battery.exams", lambda longer: (SHORT,))
     runs = lambda experiments, seeds: execute(experiments, seeds, store=store)  # noqa: E731
     made = examine(
         f"{EXAMPLES}/torch_transformer.py:Model", references="none", seeds=2, execute=runs
     )
     assert made["examined"]["kind"] == "torch" and made["ranks"] == {"analogy": 1}
-    with pytest.raises(Invalid, match="did you mean 'train'"):
+    with pytest.raises(ConfigError, match="did you mean 'train'"):
         examine(GPT2(), references="trian")
-    with pytest.raises(Invalid, match="must be a class or function of a file"):
+    with pytest.raises(ConfigError, match="must be a class or function of a file"):
         examine(lambda vocab, length: None)
 
 
 def test_the_command_explains_a_fault_and_ends_with_two(written):
-    words = [sys.executable, "-m", "ontogeny.cli", "examine", written("return tokens")]
+    words = [sys.executable, "-m", "ontogeny.cli.main", "examine", written("return tokens")]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 2
     assert done.stderr.startswith("ontogeny: Model made (3, 12) of tokens (3, 12)")

@@ -1,9 +1,8 @@
-"""The explorer: what it shows, whom it lets in, and what it survives."""
+"""The explorer: what it shows, what it starts, and what it refuses to start."""
 
 import http.client
 import json
 import signal
-import socket
 import threading
 import time
 from urllib.parse import urlencode
@@ -13,13 +12,14 @@ import pytest
 from conftest import tiny
 
 from ontogeny import Store
-from ontogeny.engine import so_far
-from ontogeny.explore import Server
-from ontogeny.perform import Interrupted, Unit, perform
-from ontogeny.row import lanes
+from ontogeny.engine.batch import lanes
+from ontogeny.engine.execute import so_far
+from ontogeny.engine.unit import Interrupted, Unit, perform
+from ontogeny.report.explorer import LISTED, Server
 
 CHEAP = "gradients_have_the_stated_form"
 ASKED = {"claim": CHEAP, "scale": "laptop"}
+UNTRAINED = "wide_attention_does_not_begin_to_copy"
 
 
 @pytest.fixture
@@ -32,45 +32,35 @@ def server(tmp_path):
         thread.join()
 
 
-def ask(server, path, body=None, **headers):
+def ask(server, path, body=None):
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
     method = "GET" if body is None else "POST"
     text = body if body is None or isinstance(body, bytes) else json.dumps(body)
+    headers = {"Cookie": f"{server.cookie}={server.token}"}
+    if method == "POST":
+        headers |= {"X-Ontogeny": "1", "Content-Type": "application/json"}
     connection.request(method, path, text, headers)
     answer = connection.getresponse()
     return answer.status, answer.read().decode()
 
 
-def start(server, body, **headers):
-    given = {"X-Ontogeny-Token": server.laboratory.token} | headers
-    return ask(server, "/api/start", body, **given)
+def start(server, body):
+    return ask(server, "/api/start", body)
+
+
+def numbers(count):
+    return ",".join(map(str, range(1, count + 1)))
 
 
 def test_it_listens_to_this_machine_alone(server):
     assert server.server_address[0] == "127.0.0.1"
-    assert server.laboratory.token in server.address
+    assert server.address == f"http://127.0.0.1:{server.server_port}/?token={server.token}"
 
 
 def test_the_page_has_every_claim_judged_or_not(server):
     status, text = ask(server, "/")
     assert status == 200 and f'id="{CHEAP}"' in text and "unjudged" in text
-    assert server.laboratory.token not in text  # whoever reads the page cannot start work
-
-
-@pytest.mark.parametrize(
-    ("headers", "reason"),
-    [
-        ({"X-Ontogeny-Token": "guessed"}, "token"),
-        ({"X-Ontogeny-Token": ""}, "token"),
-        ({"Origin": "http://elsewhere.example"}, "only a page of this server"),
-        ({"Sec-Fetch-Site": "cross-site"}, "only a page of this server"),
-        ({"Host": "elsewhere.example"}, "its own name"),
-    ],
-)
-def test_work_starts_only_for_its_own_page_and_with_the_token(server, headers, reason):
-    status, text = start(server, ASKED, **headers)
-    assert status == 403 and reason in text
-    assert server.laboratory.work.process is None
+    assert server.token not in text
 
 
 @pytest.mark.parametrize(
@@ -79,29 +69,93 @@ def test_work_starts_only_for_its_own_page_and_with_the_token(server, headers, r
         (b"{", 400, "no JSON"),
         (b"[]", 400, "no JSON object"),
         (b"\xff\xfe", 400, "no JSON"),
+        ({}, 400, "one claim is needed"),
+        ({"claim": [CHEAP], "scale": "laptop"}, 400, "one claim is needed"),
+        ({"claim": CHEAP}, 400, "one scale is needed"),
+        ({"claim": "", "scale": "laptop"}, 400, "an empty pattern"),
         ({"claim": "no_such_claim", "scale": "laptop"}, 400, "no claim"),
-        ({"claim": CHEAP, "scale": "huge"}, 400, "huge"),
+        ({"claim": "*" * 60_000, "scale": "laptop"}, 400, "60000 characters"),
+        ({"claim": CHEAP, "scale": "huge"}, 400, "no scale 'huge': known: laptop, paper"),
         (ASKED | {"sweep": ["task.tuple=3"]}, 400, "task.tuples"),
         (ASKED | {"sweep": ["task.tuples=-3"]}, 400, "tuples"),
         (ASKED | {"sweep": "task.tuples=3"}, 400, "lists"),
+        (ASKED | {"sweep": [f"task.tuples={numbers(10_001)}"]}, 400, "a sweep of 10,001 points"),
+        (ASKED | {"sweep": ["task.tuples=3", "task.tuples=4"]}, 400, "swept twice"),
+        (ASKED | {"set": ["task.ration=3"]}, 400, "did you mean 'task.ratio'"),
+        (ASKED | {"set": ["task.tuples=-3"]}, 400, "tuples"),
+        (ASKED | {"set": ["task.ratio=\0"]}, 400, "cannot be typed"),
+        (ASKED | {"set": ["task.ratio=3"] * 101}, 400, "101 changes"),
+        (ASKED | {"claim": UNTRAINED, "set": ["training=7"]}, 400, "Stages"),
+        (ASKED | {"sets": ["task.ratio=3"]}, 400, "did you mean 'set'"),
         (ASKED | {"seeds": "many"}, 400, "seeds"),
         (ASKED | {"seeds": 10**9}, 400, "seeds"),
+        (ASKED | {"seeds": True}, 400, "seeds"),
         (b" " * 70000, 413, "too long"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_starts(server, body, status, reason):
     found, text = start(server, body)
-    assert (found, reason in text) == (status, True), text
+    assert found == status and reason in text, text
     assert server.laboratory.work.process is None
 
 
-def test_it_survives_what_is_no_request(server):
-    for noise in (b"\x00\xff\x00\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"POST"):
-        with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as raw:
-            raw.sendall(noise)
-    for path in ("/../../etc/passwd", "/api/run", "/api/run?claim=%00", "/api/section?scale=x"):
-        assert ask(server, path)[0] in (400, 404)
-    assert ask(server, "/api/state")[0] == 200
+def test_a_sweep_that_takes_long_to_check_is_for_the_command_line(server, monkeypatch):
+    monkeypatch.setattr("ontogeny.report.explorer.CHECKING", 0.0)
+    status, text = start(server, ASKED | {"sweep": [f"task.tuples={numbers(5000)}"]})
+    assert status == 400 and "command line" in text
+    assert server.laboratory.work.process is None
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/../../etc/passwd", 404),
+        ("/api", 404),
+        ("/api/run", 400),
+        ("/api/run?claim=%00", 400),
+        ("/api/section?scale=x", 400),
+        (f"/api/section?{urlencode(ASKED | {'scale': 'x'})}", 400),
+        (f"/api/section?claim={'*' * 60}!&scale=laptop", 400),
+        (f"/api/section?claim={CHEAP}&claim={CHEAP}&scale=laptop", 400),
+        (f"/api/run?{urlencode(ASKED | {'name': 'nobody'})}", 404),
+        (f"/api/run?{urlencode(ASKED | {'name': 'trained', 'set': 'task.ratio'})}", 400),
+        (f"/api/run?claim={UNTRAINED}&scale=laptop&name=x&set=regime%3D7", 400),
+        (f"/?{'a=1&' * 100}", 400),
+    ],
+)
+def test_a_question_without_an_answer_is_refused_at_once(server, path, status):
+    begun = time.monotonic()
+    assert ask(server, path)[0] == status
+    assert time.monotonic() - begun < 5
+
+
+def test_it_survives_what_others_left_in_the_store(server):
+    for kind, texts in {
+        "variations": ["[]", "{}", '{"claim": 1, "scale": 2, "sweeps": 3, "changes": 4}',
+                       '{"claim": "a", "scale": "b", "sweeps": {}, "changes": [], "points": [3]}'],
+        "working": ['{"pid": "x", "host": "y"}', '{"pid": 1e99, "host": 3}',
+                    f'{{"pid": {10**30}, "host": "y"}}'],
+        "verdicts": ["[]", "{", "{}"],
+    }.items():  # fmt: skip
+        folder = server.laboratory.store.root / kind
+        folder.mkdir(parents=True)
+        for place, text in enumerate(texts):
+            (folder / f"{place}.laptop.json").write_text(text)
+        (folder / f"{CHEAP}.laptop.json").write_text('{"seeds": 100000000}')
+    for path in ("/", "/api/state", "/api/runs", f"/api/section?{urlencode(ASKED)}"):
+        assert ask(server, path)[0] == 200, path
+    assert ask(server, f"/api/run?{urlencode(ASKED | {'name': 'trained'})}")[0] == 200
+
+
+def test_not_more_is_listed_than_can_be_chosen_from(server):
+    store, points = server.laboratory.store, 3 * LISTED
+    swept = {"task.ratio": [str(place) for place in range(1, points + 1)]}
+    found = [{"at": [at], "outcome": "supported", "evidence": []} for at in swept["task.ratio"]]
+    kept = {"claim": CHEAP, "scale": "laptop", "changes": [], "sweeps": swept, "points": found}
+    kept["seeds"] = 3
+    store.save_variation("large", kept)
+    status, text = ask(server, "/api/runs")
+    assert status == 200 and len(json.loads(text)) == LISTED
 
 
 def test_what_is_started_is_followed_and_its_results_are_there(server):
@@ -137,8 +191,7 @@ def test_what_is_started_can_be_stopped(server):
         time.sleep(0.2)
     (work,) = server.laboratory.store.works()  # it says how far it is, to whoever looks
     assert work["words"][:2] == ["judge", "joint_training_yields_analogy_in_gpt2"]
-    status, _ = ask(server, "/api/stop", {}, **{"X-Ontogeny-Token": server.laboratory.token})
-    assert status == 200
+    assert ask(server, "/api/stop", {})[0] == 200
     assert server.laboratory.work.process.wait(60) == 130
     assert server.laboratory.store.works() == []
 
@@ -146,24 +199,26 @@ def test_what_is_started_can_be_stopped(server):
 def test_curves_grow_from_checkpoints(tmp_path):
     """A run that is under way has as many looks as its last checkpoint; a seed that has not begun,
     none."""
-    store, experiment = Store(tmp_path), tiny(looks=5)
+    store, experiment = Store(tmp_path), tiny(evaluations=5)
     assert so_far("a", experiment, 2, store) is None
     (other, lane), looked = lanes("a", experiment, range(2)), []
     unit = Unit((lane,), (0, 0), 1.0)
-    looks = perform(unit, store, lambda: "stop" if len(looked) > 2 else "", checkpoint_seconds=0.0)
+    evaluations = perform(
+        unit, store, lambda: "stop" if len(looked) > 2 else "", checkpoint_seconds=0.0
+    )
     with pytest.raises(Interrupted):
-        looked.extend(iter_noting(looks, looked))
+        looked.extend(iter_noting(evaluations, looked))
     grown = so_far("a", experiment, 2, store)
-    assert grown.seeds == (1,) and 1 < len(grown.steps) < len(experiment.clock)
+    assert grown.seeds == (1,) and 1 < len(grown.steps) < len(experiment.evaluated_at)
     for _ in perform(Unit((other,), (0, 0), 1.0), store):
         pass
     both = so_far("a", experiment, 2, store)
-    assert both.seeds == (0, 1) and len(both.steps) == len(experiment.clock)
+    assert both.seeds == (0, 1) and len(both.steps) == len(experiment.evaluated_at)
     value = next(iter(both.answers.values()))
     assert np.isfinite(value[0]).all() and np.isnan(value[1, -1]).all()
 
 
-def iter_noting(looks, looked):
-    for look in looks:
+def iter_noting(evaluations, looked):
+    for look in evaluations:
         looked.append(look)
     return []

@@ -3,28 +3,28 @@
 import numpy as np
 import pytest
 
-from ontogeny import Course, External, Invalid, execute
-from ontogeny.crew import follow
-from ontogeny.engine import plan
-from ontogeny.fields import count, number
-from ontogeny.perform import Interrupted, perform
-from ontogeny.row import lanes
-from ontogeny.spell import digest, edit, record
-from ontogeny.workers import Here
+from ontogeny import ConfigError, External, Trainer, execute
+from ontogeny.core.fields import count, number
+from ontogeny.engine.batch import lanes
+from ontogeny.engine.execute import plan
+from ontogeny.engine.pools import Here
+from ontogeny.engine.schedule import follow
+from ontogeny.engine.serialize import digest, edit, record
+from ontogeny.engine.unit import Interrupted, perform
 
 
-class Walk(Course):
+class Walk(Trainer):
     """A number that moves towards one."""
 
-    def __init__(self, rate, seed):
-        self.rate, self.place = rate, np.random.default_rng(seed).normal()
+    def __init__(self, learning_rate, seed):
+        self.learning_rate, self.place = learning_rate, np.random.default_rng(seed).normal()
 
-    def look(self):
+    def evaluate(self):
         return {"loss": np.array((self.place - 1) ** 2), "at": np.array([self.place, 1.0])}
 
     def advance(self, start, stop):
         for _ in range(start, stop):
-            self.place += self.rate * (1 - self.place)
+            self.place += self.learning_rate * (1 - self.place)
 
     def save(self):
         return {"place": np.array(self.place)}
@@ -34,16 +34,16 @@ class Walk(Course):
 
 
 class Walking(External):
-    rate: float = number(0.1)
+    learning_rate: float = number(0.1)
     steps: int = count(20)
-    looks: int = count(10)
+    evaluations: int = count(10)
 
     @property
     def operations(self):
         return 1.0
 
     def begin(self, seed):
-        return Walk(self.rate, seed)
+        return Walk(self.learning_rate, seed)
 
 
 def test_an_external_experiment_runs_and_is_kept(store):
@@ -64,22 +64,22 @@ def test_resumed_it_is_as_if_uninterrupted(store, after):
     both = lanes("walk", Walking(), range(2))
     unit, other = plan(both, Here(), store)  # each holds a model of its own: one at a time
     assert unit.lanes == (both[0],) and other.lanes == (both[1],)
-    looks = []
-    asked = lambda: "stop" if len(looks) >= after else ""  # noqa: E731
+    evaluations = []
+    asked = lambda: "stop" if len(evaluations) >= after else ""  # noqa: E731
     with pytest.raises(Interrupted):
-        follow(perform(unit, store, asked), looks.append)
+        follow(perform(unit, store, asked), evaluations.append)
     resumed = execute({"walk": Walking()}, seeds=2, store=store)["walk"]
     np.testing.assert_array_equal(resumed.curve("at"), whole.curve("at"))
 
 
 def test_one_that_blows_up_is_in_trouble_and_stands_still():
-    run = execute({"walk": Walking(rate=1e200)}, seeds=2)["walk"]
-    assert len(run.trouble) == 2 and "not a finite number" in run.trouble[0]
+    run = execute({"walk": Walking(learning_rate=1e200)}, seeds=2)["walk"]
+    assert len(run.failures) == 2 and "not a finite number" in run.failures[0]
 
 
 def test_it_is_spelled_and_edited_by_path():
     walk = Walking()
-    faster = edit(walk, "rate", "0.5")
-    assert faster.rate == 0.5 and digest(record(walk)) != digest(record(faster))
-    with pytest.raises(Invalid, match="not divisible"):
-        edit(walk, "looks", "3")
+    faster = edit(walk, "learning_rate", "0.5")
+    assert faster.learning_rate == 0.5 and digest(record(walk)) != digest(record(faster))
+    with pytest.raises(ConfigError, match="not divisible"):
+        edit(walk, "evaluations", "3")

@@ -8,31 +8,19 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "ontogeny").rglob("*.py"))
 
-# A file may import from its own level's kin only where said, and from any level before it.
+# A package imports from itself and from the levels before it.
 LEVELS = [
-    {"fields"},
     {"core", "theory"},
-    {"lane", "external", "tasks", "models", "regimes", "probes"},
-    {"lift", "cost", "spell", "store", "evidence", "environment", "machine", "nursery"},
-    {"row"},
-    {"perform"},
-    {"crew"},
-    {"workers"},
-    {"engine", "progress", "cluster", "interchange"},
-    {"claim"},
-    {"real"},
-    {"claims", "vary"},
-    {"ledger"},
-    {"report", "bench", "exams"},
-    {"explore"},
-    {"options"},
-    {"publish", "guests"},
+    {"tasks"},
+    {"models"},
+    {"training", "probes"},
+    {"engine"},
+    {"llm"},
+    {"claims"},
+    {"report", "scorecard", "bench"},
     {"cli"},
+    {"__main__"},
 ]
-KIN = {("models", "models"), ("regimes", "models"), ("probes", "models"), ("claims", "claims")}
-KIN |= {("report", "report"), ("regimes", "regimes"), ("probes", "probes")}
-KIN |= {("models", "tasks"), ("regimes", "tasks"), ("probes", "tasks"), ("theory", "theory")}
-KIN |= {("real", "real"), ("tasks", "tasks"), ("bench", "bench"), ("exams", "exams")}
 
 
 def level(name):
@@ -52,7 +40,7 @@ def imports(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_one_way(path):
     for own, other in imports(path):
-        if own != "__init__" and (own, other) not in KIN:
+        if own not in ("__init__", other):
             assert level(other) < level(own), f"{own} imports {other}"
 
 
@@ -61,7 +49,7 @@ def test_files_stay_small_and_silent(path):
     text = path.read_text()
     assert len(text.splitlines()) <= 350
     assert path.name not in ("utils.py", "common.py", "helpers.py")
-    if path.name not in ("cli.py", "publish.py", "guests.py"):
+    if path.parent.name != "cli":
         calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
         assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
 

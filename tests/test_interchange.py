@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from conftest import tiny
 
-from ontogeny import GPT2, AdamW, Analogy, Experiment, IdentityGPT2, Invalid, Loss, execute
-from ontogeny.interchange import named, read, trained, write
+from ontogeny import GPT2, AdamW, Analogy, ConfigError, Experiment, IdentityGPT2, Loss, execute
+from ontogeny.engine.weights import named, read, trained, write
 
 
 def small(model=None):
     model = model or GPT2(width=16, depth=2, heads=2)
-    taught = (AdamW(steps=6, rate=1e-2),)
-    return Experiment(Analogy(tuples=3), model, taught, {"train loss": Loss("train")}, looks=2)
+    taught = (AdamW(steps=6, learning_rate=1e-2),)
+    return Experiment(
+        Analogy(tuples=3), model, taught, {"train loss": Loss("train")}, evaluations=2
+    )
 
 
 def test_training_again_gives_the_parameters_of_the_run():
@@ -37,10 +39,10 @@ def test_safetensors_come_back_as_they_were(tmp_path):
         np.testing.assert_array_equal(named(again)[name], array)
     about = json.loads((tmp_path / "config.json").read_text())
     assert about["experiment"]["model"]["width"] == 16 and about["seed"] == 0
-    with pytest.raises(Invalid, match="should be of shape"):
+    with pytest.raises(ConfigError, match="should be of shape"):
         read(tmp_path, trained(small(GPT2(width=8, depth=2, heads=2))))
     (tmp_path / "model.safetensors").write_bytes(b"\x05")
-    with pytest.raises(Invalid, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot be read"):
         read(tmp_path, params)
 
 
@@ -63,10 +65,10 @@ def test_transformers_opens_it_and_it_says_the_same(tmp_path):
 
 
 def test_what_is_no_gpt2_is_refused(tmp_path):
-    with pytest.raises(Invalid, match="a OneLayer is no GPT-2"):
+    with pytest.raises(ConfigError, match="a OneLayer is no GPT-2"):
         write(tiny(), trained(tiny()), 0, tmp_path, "gpt2")
     other = small(IdentityGPT2(width=16, depth=2, heads=2))
-    with pytest.raises(Invalid, match="identities that a GPT-2 has no place for"):
+    with pytest.raises(ConfigError, match="identities that a GPT-2 has no place for"):
         write(other, trained(other), 0, tmp_path, "gpt2")
-    with pytest.raises(Invalid, match="no format 'onnx'"):
+    with pytest.raises(ConfigError, match="no format 'onnx'"):
         write(small(), trained(small()), 0, tmp_path, "onnx")

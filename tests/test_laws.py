@@ -1,6 +1,7 @@
 """Together is alone; resumed is uninterrupted; one program per structure."""
 
 import os
+import re
 import sys
 from dataclasses import replace
 
@@ -11,17 +12,17 @@ import numpy as np
 import pytest
 from conftest import tiny
 
-from ontogeny import AdamW, Decoder, Descent, Loss, Store, Success, Until, execute
-from ontogeny import lane as one
-from ontogeny.core import Model
-from ontogeny.crew import follow
-from ontogeny.engine import plan, recall
-from ontogeny.machine import give_back
+from ontogeny import Accuracy, AdamW, Decoder, GradientDescent, Loss, Store, Until, execute
+from ontogeny.core.types import Model
+from ontogeny.engine import run as one
+from ontogeny.engine.batch import lanes
+from ontogeny.engine.execute import plan, recall
+from ontogeny.engine.machine import give_back
+from ontogeny.engine.pools import Here, Processes
+from ontogeny.engine.schedule import follow
+from ontogeny.engine.unit import Interrupted, Shared, Unit, perform
 from ontogeny.models.layers import unstacked
-from ontogeny.perform import Interrupted, Shared, Unit, perform
-from ontogeny.regimes import descent
-from ontogeny.row import lanes
-from ontogeny.workers import Here, Processes
+from ontogeny.training import descent
 
 
 def same(one_run, other, tolerance=1e-5):
@@ -30,7 +31,11 @@ def same(one_run, other, tolerance=1e-5):
 
 
 def test_running_together_is_running_alone():
-    pair = {"a": tiny(rate=0.3), "b": tiny(rate=1.0, ratio=4.0), "c": tiny(width=20)}
+    pair = {
+        "a": tiny(learning_rate=0.3),
+        "b": tiny(learning_rate=1.0, ratio=4.0),
+        "c": tiny(width=20),
+    }
     together = execute(pair, seeds=3)
     for name, experiment in pair.items():
         same(together[name], execute({name: experiment}, seeds=3)[name])
@@ -53,7 +58,10 @@ def test_experiments_of_one_structure_are_traced_once(monkeypatch):
     traces = []
     advance = one.advance
     monkeypatch.setattr(one, "advance", lambda *a, **k: (traces.append(1), advance(*a, **k))[1])
-    experiments = {f"{rate}": tiny(rate=rate, width=24, steps=10) for rate in (0.1, 0.2, 0.3)}
+    experiments = {
+        f"{learning_rate}": tiny(learning_rate=learning_rate, width=24, steps=10)
+        for learning_rate in (0.1, 0.2, 0.3)
+    }
     execute(experiments, seeds=2)
     # one per stage to run, one per stage to count the cost in the plan
     assert len(traces) == 2 * 2
@@ -64,14 +72,14 @@ def test_resumed_at_any_look_is_uninterrupted(store, after):
     whole = execute({"x": tiny()}, seeds=2)["x"]
     both = lanes("x", tiny(), range(2))
     (unit,) = plan(both, Here(), store)
-    looks = 0
+    evaluations = 0
 
     def stop():
-        return "stop" if looks >= after else ""
+        return "stop" if evaluations >= after else ""
 
     def count(_):
-        nonlocal looks
-        looks += 1
+        nonlocal evaluations
+        evaluations += 1
 
     with pytest.raises(Interrupted):
         follow(perform(unit, store, stop), count)
@@ -85,8 +93,11 @@ def test_resumed_at_any_look_is_uninterrupted(store, after):
 def test_a_stage_ends_for_each_run_when_it_has_passed_the_level(store):
     """Lanes that ended wait for the others unchanged; alone or together, they end at one step."""
     until = Until("train loss", level=1.6)
-    regime = (Descent(steps=40, rate=0.6, until=until), Descent(steps=10, rate=5.0))
-    experiment = tiny(regime=regime, looks=10)
+    training = (
+        GradientDescent(steps=40, learning_rate=0.6, until=until),
+        GradientDescent(steps=10, learning_rate=5.0),
+    )
+    experiment = tiny(training=training, evaluations=10)
     run = execute({"x": experiment}, seeds=4, store=store)["x"]
     losses = run.curve("train loss")[:, :11]
     ends = [int(np.argmax(seed < 1.6)) for seed in losses]
@@ -99,17 +110,17 @@ def test_a_stage_ends_for_each_run_when_it_has_passed_the_level(store):
 
 
 def test_a_run_that_blows_up_says_so_and_does_not_disturb_its_neighbours():
-    mad, sane = tiny(rate=1e30), tiny(rate=0.5)
+    mad, sane = tiny(learning_rate=1e30), tiny(learning_rate=0.5)
     runs = execute({"mad": mad, "sane": sane}, seeds=2)
-    assert not runs["sane"].trouble
-    assert len(runs["mad"].trouble) == 2
-    assert "seed 0: " in runs["mad"].trouble[0] and "by step" in runs["mad"].trouble[0]
+    assert not runs["sane"].failures
+    assert len(runs["mad"].failures) == 2
+    assert "seed 0: " in runs["mad"].failures[0] and "by step" in runs["mad"].failures[0]
     same(runs["sane"], execute({"sane": sane}, seeds=2)["sane"])
 
 
 def test_what_the_store_has_is_not_run_again(store, monkeypatch):
     first = execute({"x": tiny()}, seeds=2, store=store)["x"]
-    monkeypatch.setattr("ontogeny.engine.plan", None)
+    monkeypatch.setattr("ontogeny.engine.execute.plan", None)
     same(first, execute({"again": tiny()}, seeds=2, store=store)["again"], tolerance=0)
     found = recall({"x": tiny()}, 2, store)
     assert found is not None and recall({"x": tiny()}, 3, store) is None
@@ -118,13 +129,13 @@ def test_what_the_store_has_is_not_run_again(store, monkeypatch):
 def test_units_share_the_work_and_fit_the_memory(monkeypatch):
     eight = lanes("x", tiny(), range(8))
     assert len(plan(eight, Processes(2))) == 1  # too little to send
-    monkeypatch.setattr("ontogeny.engine.WORTH_SENDING", 1.0)
+    monkeypatch.setattr("ontogeny.engine.execute.WORTH_SENDING", 1e-9)
     fours = plan(eight, Processes(2))
     assert [(len(unit.lanes), unit.abreast) for unit in fours] == [(4, 4)] * 2
     assert all(unit.cost > 0 for unit in fours) and {unit.turn for unit in fours} == {0, 1}
-    monkeypatch.setattr("ontogeny.workers.memory", lambda: 1.0)
+    monkeypatch.setattr("ontogeny.engine.pools.memory", lambda: 1.0)
     assert {unit.abreast for unit in plan(eight, Processes(2))} == {1}
-    monkeypatch.setattr("ontogeny.engine._BYTES", 1)  # that they may hold
+    monkeypatch.setattr("ontogeny.engine.execute._BYTES", 1)  # that they may hold
     ones = plan(eight, Processes(2))
     assert [len(unit.lanes) for unit in ones] == [1] * 8
     assert [unit.turn for unit in ones] == [0, 1, *[0] * 6]  # the others find all compiled
@@ -144,7 +155,7 @@ def test_what_is_free_is_given_back():
 
 
 def test_units_of_one_structure_share_one_program_however_many_lanes_they_have(monkeypatch):
-    monkeypatch.setattr("ontogeny.engine.WORTH_SENDING", 1.0)
+    monkeypatch.setattr("ontogeny.engine.execute.WORTH_SENDING", 1e-9)
     seven = plan(lanes("x", tiny(), range(7)), Processes(2))
     assert [len(unit.lanes) for unit in seven] == [4, 3]
     assert {unit.abreast for unit in seven} == {4}  # the second is filled up
@@ -162,23 +173,24 @@ def test_rows_that_are_filled_up_answer_like_any(width):
 
 
 @pytest.mark.parametrize(("turn", "begins_with"), [(0, "jit(advance)"), (2, "jit(look)")])
-def test_what_is_compiled_ahead_is_what_runs(turn, begins_with, monkeypatch):
-    monkeypatch.setattr("ontogeny.perform.remembers_programs", lambda: True)
-    compiled = []
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda name, _, **about: (
-            "backend_compile" in name and compiled.append(about.get("fun_name"))
-        )
-    )
+def test_what_is_compiled_ahead_is_what_runs(turn, begins_with, monkeypatch, caplog):
+    monkeypatch.setattr("ontogeny.engine.unit.remembers_programs", lambda: True)
+
+    def compiled():  # jax 0.6's events name no programs, its log does
+        return re.findall(r"Finished XLA compilation of (\S+)", caplog.text)
+
     experiment = tiny(width=30 + turn, steps=10)  # not met before
     unit = Unit(tuple(lanes("x", experiment, [0, 1])), (0, 0), 1.0, abreast=2, turn=turn)
     news = perform(unit)
-    next(news)
-    assert next(name for name in compiled if name in ("jit(advance)", "jit(look)")) == begins_with
-    follow(news, lambda _: None)
-    jax.monitoring.clear_event_listeners()
-    assert compiled.count("jit(look)") == 1
-    assert compiled.count("jit(advance)") == len(experiment.regime)
+    with jax.log_compiles():
+        next(news)
+        assert (
+            next(name for name in compiled() if name in ("jit(advance)", "jit(look)"))
+            == begins_with
+        )
+        follow(news, lambda _: None)
+    assert compiled().count("jit(look)") == 1
+    assert compiled().count("jit(advance)") == len(experiment.training)
 
 
 def test_shared_rows_go_on_where_they_were(store):
@@ -190,16 +202,16 @@ def test_shared_rows_go_on_where_they_were(store):
     kept = follow(news, lambda each: parts.append(each) if isinstance(each, Shared) else None)
     ((ours, theirs),) = parts
     assert ours.lanes == four[:2] and theirs.lanes == four[2:] and ours.cost == theirs.cost == 0.5
-    looks = []
-    given = follow(perform(theirs, store), looks.append)
-    assert looks[0].step > 8  # it did not begin anew
+    evaluations = []
+    given = follow(perform(theirs, store), evaluations.append)
+    assert evaluations[0].step > 8  # it did not begin anew
     for record, expected in zip(kept + given, whole, strict=True):
         for name, values in expected.answers.items():
             np.testing.assert_array_equal(record.answers[name], values)
 
 
 def test_pieces_of_one_program_wait_until_it_is_compiled(monkeypatch):
-    monkeypatch.setattr("ontogeny.engine.WORTH_SENDING", 1.0)
+    monkeypatch.setattr("ontogeny.engine.execute.WORTH_SENDING", 1e-9)
     narrow, wide = (lanes(str(width), tiny(width=width), range(4)) for width in (16, 17))
     first, second, *later = plan(narrow + wide, Processes(4))
     assert first.lanes[0].label != second.lanes[0].label
@@ -216,8 +228,10 @@ def test_a_full_disk_costs_the_record_not_the_run(tmp_path, caplog):
 
 def test_parameters_without_numbers_do_no_harm():
     model = Decoder(width=8, heads=2, positions="none")  # its table of positions has no rows
-    probes, regime = {"loss": Loss("train")}, (Descent(steps=2, rate=0.1),)
-    run = execute({"it": tiny(model=model, regime=regime, probes=probes, looks=1)}, 2)["it"]
+    probes, training = {"loss": Loss("train")}, (GradientDescent(steps=2, learning_rate=0.1),)
+    run = execute({"it": tiny(model=model, training=training, probes=probes, evaluations=1)}, 2)[
+        "it"
+    ]
     assert np.isfinite(run.final("loss").values).all()
 
 
@@ -226,7 +240,7 @@ def test_a_look_runs_rows_of_one_shape_once_and_answers_what_each_probe_would_al
     run = Model.rows
     monkeypatch.setattr(Model, "rows", lambda *all: calls.append(all) or run(*all))
     splits = ("train", "similarity", "conclusion", "sources")  # of two tokens each, and of one
-    probes = {split: Loss(split) for split in splits} | {"again": Success("conclusion")}
+    probes = {split: Loss(split) for split in splits} | {"again": Accuracy("conclusion")}
     experiment = tiny(probes=probes)
     seed, step = jax.numpy.zeros((), int), jax.numpy.ones((), int)
     state = one.begin(experiment, seed)
@@ -264,8 +278,9 @@ def test_layers_that_are_stacked_are_taken_apart_one_by_one():
 
 @pytest.mark.parametrize("parts", [(), ("key_query", "value")])
 def test_few_parameters_move_alike_as_one_vector(parts, monkeypatch):
-    experiment = replace(tiny(), regime=(AdamW(steps=5, rate=0.1, decay=0.1, parts=parts),))
-
+    experiment = replace(
+        tiny(), training=(AdamW(steps=5, learning_rate=0.1, weight_decay=0.1, trainable=parts),)
+    )
     seed = jnp.zeros((), int)
     begun = one.begin(experiment, seed)
 

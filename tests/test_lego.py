@@ -15,34 +15,34 @@ from hypothesis import strategies as st
 
 from ontogeny import (
     GPT2,
-    Able,
+    Accuracy,
     AdamW,
     Analogy,
+    AttentionLeakage,
     BlockSparse,
-    ChainAdam,
-    ChainDescent,
+    ChainAdamW,
+    ChainGradientDescent,
     ClauseAttention,
     ClauseTransformer,
     Combinations,
-    Concentration,
+    ConfigError,
     Decoder,
-    Descent,
     Diagonals,
     Experiment,
     Features,
     Gap,
-    Invalid,
+    GradientDescent,
     Lego,
     Loss,
     OneLayer,
     Promise,
+    RequireAccuracy,
     Retrieval,
-    Success,
-    Unaided,
-    UnaidedByStep,
+    RolloutAccuracy,
+    RolloutAccuracyByStep,
     execute,
 )
-from ontogeny.core import Moment
+from ontogeny.core.types import Moment
 from ontogeny.models.block_sparse import BlockParams, smooth_relu
 from ontogeny.models.clauses import Tables, sentences_of
 from ontogeny.models.rotary import turned
@@ -84,7 +84,9 @@ def asked(now, *probes):
 
 
 @pytest.mark.parametrize("split", ["train", "permuted", "2 steps", "4 steps", "8 steps"])
-@pytest.mark.parametrize("task", [SMALL, replace(SMALL, known=4), replace(SMALL, thought=False)])
+@pytest.mark.parametrize(
+    "task", [SMALL, replace(SMALL, train_size=4), replace(SMALL, chain_of_thought=False)]
+)
 def test_sentences_follow_the_action(task, split):
     task = replace(task, rows=12)
     batch = drawn(task, split)
@@ -100,7 +102,7 @@ def test_sentences_follow_the_action(task, split):
         told = [(int(t) // task.values, int(t) % task.values) for t in batch.targets[row]]
         assert all(held[x] == y for x, y in told)
         assert all(held[int(x)] == y for x, y in answers[row])
-        if task.thought:
+        if task.chain_of_thought:
             assert [x for x, _ in told[:-1]] == [int(x) for x, _ in answers[row, 1:]]
         else:
             assert batch.inputs.shape[1] == CLAUSE * (len(chain) + 1)
@@ -116,7 +118,7 @@ def test_blanks_stand_where_they_should():
 
 
 def test_known_sentences_come_back_and_are_as_many_as_said():
-    task = replace(SMALL, known=5, rows=200)
+    task = replace(SMALL, train_size=5, rows=200)
     rows = {tuple(map(int, row)) for row in drawn(task, "train").inputs}
     again = {tuple(map(int, row)) for row in drawn(task, "train", seed=2).inputs}
     assert len(rows) == 5 and rows == again
@@ -139,17 +141,21 @@ def test_variables_are_different_and_any(chain, variables):
 
 
 def test_bad_tasks_are_told():
-    with pytest.raises(Invalid, match="about 6 variables"):
+    with pytest.raises(ConfigError, match="about 6 variables"):
         Lego(chain=5, variables=5)
-    with pytest.raises(Invalid, match=r"Lego.action: .* is no group"):
+    with pytest.raises(ConfigError, match=r"Lego.action: .* is no group"):
         Lego(action="the monster")
-    with pytest.raises(Invalid, match="not a permutation"):
+    with pytest.raises(ConfigError, match="not a permutation"):
         Lego(action="<(0 1 0)>")
     assert Lego(chain=5, variables=6).chains == (5,)
     assert Lego(chain=5, variables=200).chains == (5, 10, 20, 40, 80, 160)
-    with pytest.raises(Invalid, match="has no split '320 steps'"):
+    with pytest.raises(ConfigError, match="has no split '320 steps'"):
         Experiment(
-            Lego(), NARROW, (AdamW(steps=2, rate=0.1),), {"x": Unaided("320 steps")}, looks=1
+            Lego(),
+            NARROW,
+            (AdamW(steps=2, learning_rate=0.1),),
+            {"x": RolloutAccuracy("320 steps")},
+            evaluations=1,
         )
 
 
@@ -221,7 +227,7 @@ def test_projected_tables_are_the_direct_computation(positions):
         scores = jnp.einsum("qhp,khp->hqk", q, k) / 8**0.5
         weights = jax.nn.softmax(jnp.where(place <= place[:, None], scores, -jnp.inf))
         mixed = jnp.einsum("hqk,khp->qhp", weights, v).reshape(len(clauses), 16)
-        out = params.narrow(jax.nn.relu(params.widen(mixed))) @ params.unembed
+        out = params.mlp_out(jax.nn.relu(params.mlp_in(mixed))) @ params.unembed
         return out[len(sentence.predicates) :]
 
     def loss(outputs):
@@ -261,7 +267,7 @@ def test_the_theorems_model_is_the_definition():
     d, x, y, m = task.vocab, task.variables, task.values, 3
     params = jax.tree.map(np.asarray, now.params)
     q = np.zeros((5, d, 5, d))
-    q[3, :x, 2, :x], q[3, :x, 3, :x] = params.look, params.keep
+    q[3, :x, 2, :x], q[3, :x, 3, :x] = params.q43, params.q44
     w = np.zeros((5, d, (x + y) * m))
     for slot, (table, start) in enumerate(
         zip(params.neurons[:5], (0, x + y, 0, 0, x), strict=True)
@@ -284,18 +290,18 @@ def test_the_theorems_model_is_the_definition():
 
 def test_the_theorems_model_begins_as_it_should():
     params = at(Lego(), BlockSparse()).params
-    assert not params.look.any() and not params.keep.any()
+    assert not params.q43.any() and not params.q44.any()
     size = 200 + 6 + 6 + 1
     assert jnp.std(params.neurons.made) == pytest.approx(size**-0.5, rel=0.02)
 
 
 def test_models_of_clauses_want_clauses():
     for model in (NARROW, TINY):
-        with pytest.raises(Invalid, match="reads the clauses of Lego"):
+        with pytest.raises(ConfigError, match="reads the clauses of Lego"):
             model.init(Analogy(tuples=3), jr.key(0))
-    with pytest.raises(Invalid, match="even width"):
+    with pytest.raises(ConfigError, match="even width"):
         ClauseTransformer(width=6)
-    with pytest.raises(Invalid, match="no stream"):
+    with pytest.raises(ConfigError, match="no stream"):
         ClauseTransformer(one_hot=True, residual=True)
 
 
@@ -305,7 +311,7 @@ def test_models_of_tokens_read_sentences_too(model):
     batch = drawn(SMALL, "4 steps")
     outputs = jax.jit(lambda: now.trace(batch).outputs)()
     assert jnp.isfinite(SMALL.loss(outputs, batch))
-    assert SMALL.right(outputs, batch).shape == (6, 4)
+    assert SMALL.correct(outputs, batch).shape == (6, 4)
 
 
 def test_chains_are_answered_alike_few_at_a_time():
@@ -355,7 +361,7 @@ def test_who_has_erred_need_not_go_on(chain):
 
 def test_own_labels_are_the_teachers():
     now = at(SMALL, NARROW)
-    stage = ChainAdam(steps=2, rate=0.1, split="4 steps", labels="own")
+    stage = ChainAdamW(steps=2, learning_rate=0.1, split="4 steps", labels="self")
     memory = stage.init(now)
     move = jax.jit(lambda params, memory: stage.step(now.with_params(params), memory))
     params, after = move(now.params, memory)
@@ -368,7 +374,7 @@ def test_own_labels_are_the_teachers():
         )
     )
     wanted = jax.jit(jax.grad(lambda p: now.with_params(p).loss(taught)))(now.params)
-    step = ChainDescent(steps=1, rate=1.0, split="4 steps", labels="own")
+    step = ChainGradientDescent(steps=1, learning_rate=1.0, split="4 steps", labels="self")
     reached = stepped(step, now)
     taken = jax.tree.map(lambda a, b: a - b, now.params, reached)
     for a, b in zip(jax.tree.leaves(taken), jax.tree.leaves(wanted), strict=True):
@@ -377,7 +383,9 @@ def test_own_labels_are_the_teachers():
 
 def test_values_alone_teach_no_variables_and_one_answer_alone_counts():
     now = at(SMALL, NARROW)
-    stage = ChainDescent(steps=1, rate=1.0, counted="value", answer=2, split="4 steps")
+    stage = ChainGradientDescent(
+        steps=1, learning_rate=1.0, counted="value", answer=2, split="4 steps"
+    )
     params = stepped(stage, now)
     moved = params.unembed - now.params.unembed
     assert not moved[:, : SMALL.variables].any() and moved[:, SMALL.variables :].any()
@@ -389,43 +397,47 @@ def test_values_alone_teach_no_variables_and_one_answer_alone_counts():
 
 def test_true_labels_are_plain_training():
     now = at(SMALL, NARROW)
-    ours, plain = ChainAdam(steps=1, rate=0.1), AdamW(steps=1, rate=0.1)
+    ours, plain = ChainAdamW(steps=1, learning_rate=0.1), AdamW(steps=1, learning_rate=0.1)
     a, b = stepped(ours, now), stepped(plain, now)
     assert eqx.tree_equal(a, b, rtol=1e-6, atol=1e-6)
 
 
 def test_a_model_that_can_do_nothing_does_not_teach_itself():
-    regime = (
-        AdamW(steps=2, rate=1e-3),
-        Able("2 steps", least=0.9),
-        ChainAdam(steps=2, rate=1e-3, split="4 steps", labels="own"),
+    training = (
+        AdamW(steps=2, learning_rate=1e-3),
+        RequireAccuracy("2 steps", least=0.9),
+        ChainAdamW(steps=2, learning_rate=1e-3, split="4 steps", labels="self"),
     )
-    probes = {"unaided": Unaided("2 steps")}
-    run = execute({"it": Experiment(SMALL, NARROW, regime, probes, looks=1)}, 1)["it"]
-    assert "has nothing to teach itself" in run.trouble[0]
-    able = (regime[0], Able("2 steps", least=0.0), regime[2])
-    run = execute({"it": Experiment(SMALL, NARROW, able, probes, looks=1)}, 1)["it"]
-    assert not run.trouble
+    probes = {"unaided": RolloutAccuracy("2 steps")}
+    run = execute({"it": Experiment(SMALL, NARROW, training, probes, evaluations=1)}, 1)["it"]
+    assert "has nothing to teach itself" in run.failures[0]
+    able = (training[0], RequireAccuracy("2 steps", least=0.0), training[2])
+    run = execute({"it": Experiment(SMALL, NARROW, able, probes, evaluations=1)}, 1)["it"]
+    assert not run.failures
 
 
 def test_stages_of_chains_want_chains():
-    stage = ChainAdam(steps=1, rate=0.1)
-    now = at(replace(SMALL, thought=False), NARROW)
-    with pytest.raises(Invalid, match="thought=True"):
+    stage = ChainAdamW(steps=1, learning_rate=0.1)
+    now = at(replace(SMALL, chain_of_thought=False), NARROW)
+    with pytest.raises(ConfigError, match="chain_of_thought=True"):
         stage.step(now, stage.init(now))
-    now, late = at(SMALL, NARROW), ChainAdam(steps=1, rate=0.1, answer=3)
-    with pytest.raises(Invalid, match="'train' has 2 answers"):
+    now, late = at(SMALL, NARROW), ChainAdamW(steps=1, learning_rate=0.1, answer=3)
+    with pytest.raises(ConfigError, match="'train' has 2 answers"):
         late.step(now, late.init(now))
     now = at(Analogy(tuples=3), OneLayer(width=14))
-    with pytest.raises(Invalid, match="models of clauses"):
+    with pytest.raises(ConfigError, match="models of clauses"):
         stage.step(now, stage.init(now))
 
 
 def test_one_step_is_learnt_in_no_time():
     """A group of two, one action: all there is to training, once, from end to end."""
     task = Lego(action="C2", chain=1, variables=4, rows=64)
-    probes = {"loss": Loss("train"), "unaided": Unaided("1 step"), "told": Success("1 step")}
-    stage = AdamW(steps=300, rate=1e-2)
+    probes = {
+        "loss": Loss("train"),
+        "unaided": RolloutAccuracy("1 step"),
+        "told": Accuracy("1 step"),
+    }
+    stage = AdamW(steps=300, learning_rate=1e-2)
     run = execute(
         {"it": Experiment(task, ClauseTransformer(width=16, neurons=16), (stage,), probes)}, 1
     )
@@ -451,7 +463,7 @@ def by_hand(task, model, strength=50.0, level=10.0):
     flat = [jnp.asarray(t.reshape(len(t), -1), jnp.float32) for t in (made, action, value)]
     neurons = nothing._replace(made=flat[0], action=flat[1], value=flat[2])
     diagonal = strength * jnp.eye(x)
-    return params._replace(look=diagonal, keep=diagonal, neurons=neurons)
+    return params._replace(q43=diagonal, q44=diagonal, neurons=neurons)
 
 
 @pytest.mark.parametrize("action", ["C3", "S3"])
@@ -461,12 +473,12 @@ def test_the_mechanism_written_down_is_found_by_every_probe(action):
     now = at(task, model).with_params(by_hand(task, model))
     far, any_order, by_step, looked, kept, lost, gap, diagonals = asked(
         now,
-        Unaided("8 steps"),
-        Unaided("permuted"),
-        UnaidedByStep("4 steps"),
+        RolloutAccuracy("8 steps"),
+        RolloutAccuracy("permuted"),
+        RolloutAccuracyByStep("4 steps"),
         Retrieval("permuted", "predicate"),
         Retrieval("permuted", "itself"),
-        Concentration("8 steps"),
+        AttentionLeakage("8 steps"),
         Gap("4 steps"),
         Diagonals(),
     )
@@ -492,7 +504,7 @@ def test_attention_elsewhere_is_counted():
         now,
         Retrieval("4 steps", "predicate"),
         Retrieval("4 steps", "itself"),
-        Concentration("4 steps"),
+        AttentionLeakage("4 steps"),
         Gap("4 steps"),
     )
     assert jnp.allclose(predicate, even, atol=1e-6) and jnp.allclose(itself, even, atol=1e-6)
@@ -512,17 +524,17 @@ def test_what_a_clause_weighs_predicts_what_is_lost(each, short, long):
 def test_probes_of_the_theorems_model_say_so():
     now = at(SMALL, NARROW)
     for probe in (Diagonals(), Features(), Promise()):
-        with pytest.raises(Invalid, match="about BlockSparse"):
+        with pytest.raises(ConfigError, match="about BlockSparse"):
             probe(now)
-    with pytest.raises(Invalid, match="models of clauses"):
-        Unaided("train")(at(SMALL, Decoder(width=8, heads=2)))
+    with pytest.raises(ConfigError, match="models of clauses"):
+        RolloutAccuracy("train")(at(SMALL, Decoder(width=8, heads=2)))
 
 
 def test_descent_on_one_step_moves_only_neurons():
     now = at(replace(SMALL, chain=1), TINY)
-    stage = Descent(steps=1, rate=1.0, split="1 step", parts=("neurons",))
+    stage = GradientDescent(steps=1, learning_rate=1.0, split="1 step", trainable=("neurons",))
     params = stepped(stage, now)
-    assert not params.look.any() and not eqx.tree_equal(params.neurons, now.params.neurons)
+    assert not params.q43.any() and not eqx.tree_equal(params.neurons, now.params.neurons)
 
 
 # ------------------------------------------------------------------ attention in four numbers
@@ -574,8 +586,8 @@ def test_attention_in_four_numbers_is_attention():
         outputs = jax.vmap(model, (None, 0, 0))(params, batch.inputs, batch.at).outputs
         return task.value_loss(outputs, batch)
 
-    look = scores.look * same + scores.look_elsewhere * (1 - same)
-    keep = scores.keep * same + scores.keep_elsewhere * (1 - same)
+    look = scores.q43 * same + scores.q43_off_diagonal * (1 - same)
+    keep = scores.q44 * same + scores.q44_off_diagonal * (1 - same)
     table = task.group.table
     np.testing.assert_allclose(loss(look, keep), lego_descent.loss(scores, neurons, table), 1e-5)
     said = lego_descent.slope(scores, neurons, table, task.variables)
@@ -589,11 +601,11 @@ def test_attention_in_four_numbers_is_attention():
 def test_with_many_variables_only_the_diagonals_move_and_as_slowly_as_there_are_many():
     neurons, table = lego_descent.Neurons(1.6, -1.0, 0.7, 10.0), named("C3").table
     few, many = (
-        lego_descent.descent(neurons, table, variables, rate=variables, steps=200)
+        lego_descent.descent(neurons, table, variables, learning_rate=variables, steps=200)
         for variables in (100.0, 1e6)
     )
-    assert float(abs(many.look_elsewhere[-1])) < 1e-3 < float(many.look[-1])
-    np.testing.assert_allclose(few.look, many.look, atol=0.05)
+    assert float(abs(many.q43_off_diagonal[-1])) < 1e-3 < float(many.q43[-1])
+    np.testing.assert_allclose(few.q43, many.q43, atol=0.05)
     lost = jax.vmap(lambda scores: lego_descent.lost(scores, 2)[-1])(many)
     assert lost[0] == 0.5 and (jnp.diff(lost) < 0).all() and lost[-1] < 0.2
 

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from ontogeny import (
+    Accuracy,
     Associations,
     AttentionStack,
     BigramGap,
     BuiltHead,
     BuiltHops,
+    ConfigError,
     Copied,
     Decoder,
-    EvenAttention,
     Facts,
     Hallucination,
     HopAttention,
@@ -24,26 +25,25 @@ from ontogeny import (
     HopsByLayer,
     InductionPair,
     InductionScore,
-    Invalid,
     LemmaError,
     LinearMemory,
     MemoryRecall,
     Momentum,
-    NoiseChance,
     NoiseMargin,
+    NoiseProbability,
     OneHotPair,
     PopulationStep,
-    PreviousToken,
+    PreviousTokenScore,
     RelationEntropy,
     RelationLoss,
     RelationMass,
     SoftRank,
-    Success,
     Triggers,
-    TruncatedSuccess,
+    TruncatedAccuracy,
+    UniformAttention,
 )
 from ontogeny.bench.speed import _Direct
-from ontogeny.core import Moment, Trace
+from ontogeny.core.types import Moment, Trace
 from ontogeny.probes.weights import truncated
 from ontogeny.theory import bigrams, memory
 from ontogeny.theory.hallucination import sequential
@@ -85,7 +85,7 @@ def test_a_text_of_ones_own_is_a_source_and_is_remembered(tmp_path):
     assert task.vocab == 3 and task.source.startswith(f"{path}#")
     path.write_text("something else")
     bigrams.bigrams.cache_clear()
-    with pytest.raises(Invalid, match="no longer the text it was"):
+    with pytest.raises(ConfigError, match="no longer the text it was"):
         Triggers(source=task.source, length=12, triggers=1)
 
 
@@ -102,7 +102,7 @@ def test_bad_texts_say_what_is_wrong(tmp_path, content, wrong):
     path = tmp_path / "bad.txt"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(Invalid, match=wrong):
+    with pytest.raises(ConfigError, match=wrong):
         Triggers(source=str(path), triggers=1)
 
 
@@ -117,7 +117,7 @@ def test_bad_texts_say_what_is_wrong(tmp_path, content, wrong):
     ],
 )
 def test_triggers_that_cannot_be(fields, wrong):
-    with pytest.raises(Invalid, match=wrong):
+    with pytest.raises(ConfigError, match=wrong):
         Triggers(**fields)
 
 
@@ -126,7 +126,7 @@ def test_triggers_that_cannot_be(fields, wrong):
 
 @pytest.mark.parametrize("fixed", [True, False])
 def test_what_followed_a_trigger_follows_it_again(fixed):
-    task = Triggers(source="zipf 12", length=60, triggers=3, fixed=fixed, held=32, reads=60)
+    task = Triggers(source="zipf 12", length=60, triggers=3, fixed=fixed, test_rows=32, reads=60)
     batch = jax.jit(lambda key: task.sample((), "test", key))(jr.key(0))
     inputs, at, targets, weights = map(np.asarray, batch)
     for row, places, answers, counted in zip(inputs, at, targets, weights, strict=True):
@@ -140,7 +140,7 @@ def test_what_followed_a_trigger_follows_it_again(fixed):
 
 def test_reading_few_places_draws_them_from_all_that_can_be_predicted():
     many, few = (
-        jax.jit(Triggers(length=64, held=64, reads=reads).sample, static_argnums=(0, 1))(
+        jax.jit(Triggers(length=64, test_rows=64, reads=reads).sample, static_argnums=(0, 1))(
             (), "test", jr.key(0)
         )
         for reads in (64, 8)
@@ -150,7 +150,7 @@ def test_reading_few_places_draws_them_from_all_that_can_be_predicted():
 
 
 def test_noise_comes_as_often_as_it_should_and_never_in_the_test():
-    task = Triggers(length=100, triggers=1, noise=0.3, rows=400, held=400, read="everywhere")
+    task = Triggers(length=100, triggers=1, noise=0.3, rows=400, test_rows=400, read="everywhere")
     train = task.sample((), "train", jr.key(1))
     after = np.asarray(train.targets)[np.asarray(train.inputs) == task.commonest[0]]
     assert np.mean(after == task.noise_token) == pytest.approx(0.3, abs=0.04)
@@ -217,7 +217,7 @@ def test_items_beyond_the_number_neither_count_nor_answer():
     few = Associations(most=5, items=5)
     same = few.sample(few.world(jr.key(0)), "train", jr.key(0))
     assert jnp.allclose(task.loss(outputs, batch), few.loss(outputs[:5, :, :5], same))
-    with pytest.raises(Invalid, match="above most"):
+    with pytest.raises(ConfigError, match="above most"):
         Associations(most=4, items=5)
 
 
@@ -236,13 +236,13 @@ def test_facts_are_told_somewhere_and_answered_by_their_table():
         assert answer == relation * 3 + world[subject, relation]
     assert (inputs[:, -1] == task.vocab - 1).all()
     assert len({int(np.flatnonzero((row >= start) & (row < start + 6))[0]) for row in inputs}) == 6
-    with pytest.raises(Invalid, match="3 answers for each of 6 relations"):
+    with pytest.raises(ConfigError, match="3 answers for each of 6 relations"):
         Facts(most=6, subjects=5, relations=4, choices=3, tokens=20)
-    with pytest.raises(Invalid, match="relations=9 is above most=6"):
+    with pytest.raises(ConfigError, match="relations=9 is above most=6"):
         Facts(most=6, subjects=5, relations=9)
 
 
-class Says(EvenAttention):
+class Says(UniformAttention):
     """Answers as told: by row of a small table, picked by the relation."""
 
     knows: str = "relation"
@@ -257,7 +257,9 @@ class Says(EvenAttention):
 
 @pytest.mark.parametrize("knows", ["relation", "nothing"])
 def test_one_who_knows_the_relation_alone_hallucinates(knows):
-    task = Facts(most=8, subjects=6, relations=4, choices=3, table="in order", length=6, held=64)
+    task = Facts(
+        most=8, subjects=6, relations=4, choices=3, table="in order", length=6, test_rows=64
+    )
     now = moment(task, Says(knows=knows))
     probes = (RelationEntropy(), RelationMass(), RelationLoss(), Hallucination())
     entropy, *guesses = jax.jit(lambda: [probe(now) for probe in probes])()
@@ -268,7 +270,7 @@ def test_one_who_knows_the_relation_alone_hallucinates(knows):
 
 def test_six_numbers_are_descent_itself():
     """The map against autodiff on all pairs of a subject and a relation, without noise."""
-    S, R, D, rate, start = 6, 3, 3, 0.5, 0.3
+    S, R, D, learning_rate, start = 6, 3, 3, 0.5, 0.3
     subject, relation = (axis.ravel() for axis in np.meshgrid(range(S), range(R), indexing="ij"))
     answer = relation * D + subject * D // S
 
@@ -285,8 +287,8 @@ def test_six_numbers_are_descent_itself():
     for _ in range(40):
         value, slopes = slope(weights)
         found.append(float(value))
-        weights = jax.tree.map(lambda w, g: w - rate * g, weights, slopes)
-    theory = sequential(S, R, D, rate, start, 39)
+        weights = jax.tree.map(lambda w, g: w - learning_rate * g, weights, slopes)
+    theory = sequential(S, R, D, learning_rate, start, 39)
     np.testing.assert_allclose(theory.loss, found, rtol=1e-4)
     assert found[-1] < found[0] - 0.5
     assert np.isnan(theory.falls_below(-1.0))
@@ -316,14 +318,14 @@ def test_tables_are_the_direct_computation():
 
 LOOKS = {
     **{name: MemoryRecall(name) for name in ("copying", "matching", "previous")},
-    "previous token": PreviousToken(),
+    "previous token": PreviousTokenScore(),
     "induction": InductionScore(),
-    "success": Success("test"),
+    "success": Accuracy("test"),
 }
 
 
 def test_a_head_built_by_hand_scores_one_everywhere():
-    task = Triggers(source="uniform 12", length=20, triggers=2, again=False, held=64)
+    task = Triggers(source="uniform 12", length=20, triggers=2, again=False, test_rows=64)
     now = moment(task, OneHotPair(width=3 * 12 + 2 * 20))
 
     @jax.jit
@@ -335,25 +337,25 @@ def test_a_head_built_by_hand_scores_one_everywhere():
 
 
 def test_heads_and_probes_say_what_they_are_for():
-    task = Triggers(source="uniform 12", length=20, triggers=2, held=8)
-    with pytest.raises(Invalid, match="need 76"):
+    task = Triggers(source="uniform 12", length=20, triggers=2, test_rows=8)
+    with pytest.raises(ConfigError, match="need 76"):
         OneHotPair(width=50).init(task, jr.key(0))
-    with pytest.raises(Invalid, match="starts at nothing"):
+    with pytest.raises(ConfigError, match="starts at nothing"):
         OneHotPair(width=80, last="relu").init(task, jr.key(0))
     now = moment(task, Decoder(width=8, heads=2, depth=1))
     for probe, wrong in (
         (MemoryRecall(), "looks into InductionPair"),
-        (PreviousToken(), "depth=2"),
+        (PreviousTokenScore(), "depth=2"),
         (NoiseMargin(), "feed-forward"),
         (BigramGap(), "feed-forward"),
         (InductionScore(), "the model has 1"),
         (SoftRank("forward3"), "no matrix 'forward3'"),
     ):
-        with pytest.raises(Invalid, match=wrong):
+        with pytest.raises(ConfigError, match=wrong):
             probe(now)
-    with pytest.raises(Invalid, match="BuiltHead builds"):
+    with pytest.raises(ConfigError, match="BuiltHead builds"):
         BuiltHead().solve(now)
-    assert 0 < NoiseChance()(now) < 1
+    assert 0 < NoiseProbability()(now) < 1
 
 
 def test_planted_triggers_are_always_there_and_nothing_to_predict_costs_nothing():
@@ -370,7 +372,7 @@ def test_planted_triggers_are_always_there_and_nothing_to_predict_costs_nothing(
 def test_a_population_step_is_the_mean_of_its_batches_taken_once():
     task = Triggers(source="uniform 6", length=10, triggers=1, planted=True, rows=4)
     now = moment(task, InductionPair(width=8))
-    stage = PopulationStep(steps=3, rate=0.5, parts=("out2",))
+    stage = PopulationStep(steps=3, learning_rate=0.5, trainable=("out2",))
     params, _ = jax.jit(lambda: stage.advance(now, stage.init(now), jnp.zeros((), jnp.int32), 3))()
 
     def loss(out2, key):
@@ -388,7 +390,9 @@ def test_momentum_gathers_gradients():
     now = moment(Associations(most=6, items=6), LinearMemory(width=4))
     batch = now.batch("train")
     slope = jax.grad(lambda w: now.with_params(now.params._replace(weights=w)).loss(batch))
-    stage = Momentum(steps=2, rate=0.1, memory=0.5, decay=0.2, parts=("weights",))
+    stage = Momentum(
+        steps=2, learning_rate=0.1, momentum=0.5, weight_decay=0.2, trainable=("weights",)
+    )
     params, _ = stage.advance(now, stage.init(now), jnp.zeros((), jnp.int32), 2)
     weights, speed = now.params.weights, 0.0
     for _ in range(2):
@@ -409,29 +413,29 @@ def test_truncation_keeps_the_largest_directions():
 
 def test_without_its_last_layer_a_noisy_model_answers_from_context():
     """A built head, and a feed-forward layer that always says noise."""
-    task = Triggers(source="uniform 12", length=20, triggers=1, again=False, held=64)
+    task = Triggers(source="uniform 12", length=20, triggers=1, again=False, test_rows=64)
     now = moment(task, OneHotPair(width=3 * 12 + 2 * 20, last="linear"))
     built = BuiltHead().solve(now)
     noise = jnp.outer(built.unembed[2], built.tokens[task.commonest[0]])
-    loud = built.forward2._replace(weight=90.0 * noise)
-    now = now.with_params(built._replace(forward2=loud))
+    loud = built.mlp2._replace(weight=90.0 * noise)
+    now = now.with_params(built._replace(mlp2=loud))
 
     @jax.jit
     def look():
-        cut, kept = (TruncatedSuccess("forward2.weight", keep=keep)(now) for keep in (0.0, 1.0))
-        whole, noise = Success("test")(now), NoiseChance()(now)
-        return whole, noise, cut, kept, SoftRank("forward2.weight")(now), NoiseMargin()(now)
+        cut, kept = (TruncatedAccuracy("mlp2.weight", keep=keep)(now) for keep in (0.0, 1.0))
+        whole, noise = Accuracy("test")(now), NoiseProbability()(now)
+        return whole, noise, cut, kept, SoftRank("mlp2.weight")(now), NoiseMargin()(now)
 
     whole, noise, cut, kept, rank, margin = look()
     assert whole < 0.2 and noise > 0.8 and cut == 1 and kept < 0.2
     assert jnp.allclose(rank, 1.0, atol=1e-5) and jnp.allclose(margin, 90.0, atol=1e-3)
-    with pytest.raises(Invalid, match="'forward2' is not a matrix"):
-        SoftRank("forward2")(now)
+    with pytest.raises(ConfigError, match="'mlp2' is not a matrix"):
+        SoftRank("mlp2")(now)
 
 
 def test_answers_are_copied_or_known_by_heart():
     """A built head says what it looks at; a layer that holds the logarithms knows the bigrams."""
-    task = Triggers(source="zipf 12", length=20, triggers=2, again=False, held=32)
+    task = Triggers(source="zipf 12", length=20, triggers=2, again=False, test_rows=32)
     now = moment(task, OneHotPair(width=3 * 12 + 2 * 20, last="linear"))
     built = BuiltHead().solve(now)
     after = jnp.asarray(task.bigrams.after)
@@ -439,7 +443,7 @@ def test_answers_are_copied_or_known_by_heart():
 
     @jax.jit
     def look(weight):
-        seen = now.with_params(built._replace(forward2=built.forward2._replace(weight=weight)))
+        seen = now.with_params(built._replace(mlp2=built.mlp2._replace(weight=weight)))
         return Copied()(seen), BigramGap()(seen)
 
     copied, gap = look(jnp.zeros_like(learnt))
@@ -469,7 +473,7 @@ def test_hops_compose_what_is_shown_and_what_is_hidden(cyclic):
                     y = shown[row, hop % 4, hidden[hop % 4, y]]
                 assert counted == (cyclic or a + hops <= 4)
                 assert not counted or target == task.asked.index(hops) * 3 + y
-    with pytest.raises(Invalid, match="not a power of two"):
+    with pytest.raises(ConfigError, match="not a power of two"):
         Hops(hops=6)
 
 
@@ -479,17 +483,17 @@ def test_built_hops_make_no_mistake_and_sit_where_theory_puts_them(hops):
     layers = len(task.asked)
     now = moment(task, AttentionStack(width=task.length + task.vocab + 3 * layers, depth=layers))
     now = now.with_params(BuiltHops().solve(now))
-    right, looks, found = jax.jit(
-        lambda: (Success("mixture")(now), HopAttention()(now), HopsByLayer()(now))
+    right, evaluations, found = jax.jit(
+        lambda: (Accuracy("mixture")(now), HopAttention()(now), HopsByLayer()(now))
     )()
-    assert right == 1 and jnp.allclose(jnp.diag(looks), 1.0, atol=1e-4)
+    assert right == 1 and jnp.allclose(jnp.diag(evaluations), 1.0, atol=1e-4)
     for which in range(layers):
         assert (found[which + 1 :, which] > 0.99).all() and found[which, which] < 0.9
     shallow = AttentionStack(width=now.model.width, depth=1)
     if layers > 1:
-        with pytest.raises(Invalid, match=f"depth={layers}"):
+        with pytest.raises(ConfigError, match=f"depth={layers}"):
             BuiltHops().solve(now._replace(model=shallow))
-    with pytest.raises(Invalid, match="places and"):
+    with pytest.raises(ConfigError, match="places and"):
         AttentionStack(width=4).init(task, jr.key(0))
 
 
@@ -506,5 +510,5 @@ def test_rotary_positions_depend_on_distance_alone():
 
 
 def test_a_decoder_read_layer_by_layer_needs_equal_parts():
-    with pytest.raises(Invalid, match="not 4 equal parts"):
+    with pytest.raises(ConfigError, match="not 4 equal parts"):
         Decoder(width=8, heads=2, depth=4, readout="each").init(Hops(values=3, hops=2), jr.key(0))

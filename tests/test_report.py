@@ -9,13 +9,13 @@ import pytest
 from conftest import tiny
 
 from ontogeny import Measurement, Run, execute
-from ontogeny.claim import Scale, find_one, judge
-from ontogeny.ledger import AGAIN, remember, standing
+from ontogeny.claims.claim import Scale, find_one, judge
+from ontogeny.claims.status import AGAIN, remember, standing
+from ontogeny.engine.serialize import spell
 from ontogeny.report import figures, latex, pack, tables
 from ontogeny.report.outline import outline
 from ontogeny.report.strip import strip
 from ontogeny.report.whole import whole
-from ontogeny.spell import spell
 
 ROW = {
     "claim": "it_holds",
@@ -113,9 +113,15 @@ def test_a_row_without_the_papers_numbers_shows_ours_and_whose_they_are():
 
 def test_an_experiment_is_outlined_by_the_paths_that_vary_takes():
     text = outline(spell(tiny()))
-    for line in ("  task: Analogy", "    ratio: 2.0", "  regime.1: ReadoutDescent", "  looks: 5"):
+    wanted = (
+        "  task: Analogy",
+        "    ratio: 2.0",
+        "  training.1: ReadoutDescent",
+        "  evaluations: 5",
+    )
+    for line in wanted:
         assert line in text.splitlines()
-    assert "    parts: key_query+value" in text and "  probes.success: Success" in text
+    assert "    trainable: key_query+value" in text and "  probes.success: Accuracy" in text
 
 
 def test_points_of_curves_are_drawn_beside_the_papers_and_theory():
@@ -203,11 +209,8 @@ def test_a_damaged_run_leaves_the_verdict_and_says_so(judged):
 
 
 def test_a_verdict_of_older_code_is_shown_as_such(judged):
-    path = judged.root / "verdicts" / f"{CHEAP}.laptop.json"
-    old = json.loads(path.read_text()) | {"digest": "of another time"}
-    for item in old["evidence"]:
-        del item["each"], item["x"], item["series"]  # which were not known then
-    path.write_text(json.dumps(old))
+    old = judged.verdict(f"{CHEAP}.laptop") | {"digest": "of another time"}
+    judged.save_verdict(f"{CHEAP}.laptop", old)
     text, verdicts, _ = whole(judged, [CHEAP])
     assert verdicts == 1 and AGAIN["changed"] in text
 
@@ -220,10 +223,9 @@ def test_a_verdict_that_cannot_be_read_was_never_given(judged, content):
 
 
 def test_words_of_a_claim_cannot_become_the_pages_own(judged):
-    path = judged.root / "verdicts" / f"{CHEAP}.laptop.json"
     evil = "</script><script>alert(1)</script>'\"><img src=x onerror=alert(1)>"
-    old = json.loads(path.read_text()) | {"says": evil, "digest": "another"}
+    old = judged.verdict(f"{CHEAP}.laptop") | {"says": evil, "digest": "another"}
     old["evidence"][0] |= {"text": evil, "series": evil, "x": 1.0}
-    path.write_text(json.dumps(old))
+    judged.save_verdict(f"{CHEAP}.laptop", old)
     text, *_ = whole(judged, [CHEAP])
     assert "<script>alert" not in text and "<img src=x" not in text

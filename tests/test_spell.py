@@ -10,14 +10,17 @@ import jax
 import pytest
 from conftest import tiny
 
-from ontogeny import Analogy, Invalid
-from ontogeny.spell import _bare, digest, edit, paths, record, sources, spell
+from ontogeny import Analogy, ConfigError
+from ontogeny.engine.modules import outline
+from ontogeny.engine.serialize import code_behind, digest, edit, paths, record, spell
 
 
 def test_an_experiment_is_spelled_out_in_full_with_its_defaults():
     spelled = spell(tiny())
     assert spelled["task"] == {"is": "ontogeny.tasks.analogy.Analogy", "tuples": 3, "ratio": 2.0}
-    assert spelled["regime"][0]["split"] == "train" and spelled["regime"][0]["decay"] == 0.0
+    assert (
+        spelled["training"][0]["split"] == "train" and spelled["training"][0]["weight_decay"] == 0.0
+    )
     assert set(spelled["probes"]) == {"train loss", "success", "resemblance", "imbalance"}
 
 
@@ -26,7 +29,9 @@ def test_every_field_is_in_the_name():
     changes = [
         (path, {"float": "3.5", "int": "20", "str": "similarity"}[type(value).__name__])
         for path, value in paths(tiny()).items()
-        if type(value).__name__ in ("float", "int") and "layer" not in path and path != "looks"
+        if type(value).__name__ in ("float", "int")
+        and "layer" not in path
+        and path != "evaluations"
     ]
     for path, text in changes:
         names.add(digest(record(edit(tiny(), path, text))))
@@ -36,10 +41,10 @@ def test_every_field_is_in_the_name():
 
 
 def test_the_code_behind_an_experiment_is_in_its_name_and_other_code_is_not():
-    modules = set(sources(tiny()))
-    assert {"ontogeny.tasks.analogy", "ontogeny.models.one_layer", "ontogeny.core"} <= modules
-    assert {"ontogeny.lane", "ontogeny.models.initial"} <= modules
-    assert not modules & {"ontogeny.models.gpt2", "ontogeny.cli", "ontogeny.store"}
+    modules = set(code_behind(tiny()).modules)
+    assert {"ontogeny.tasks.analogy", "ontogeny.models.one_layer", "ontogeny.core.types"} <= modules
+    assert {"ontogeny.engine.run", "ontogeny.models.initial"} <= modules
+    assert not modules & {"ontogeny.models.gpt2", "ontogeny.cli.main", "ontogeny.engine.store"}
     assert not any(name.startswith(("jax", "equinox")) for name in modules)
 
 
@@ -47,58 +52,58 @@ def test_words_may_improve_without_a_rerun():
     before = 'def f(x):\n    """Old."""\n    return x\n'
     after = 'def f(x):\n    """New words."""\n    # why\n    return x\n'
     other = 'def f(x):\n    """Old."""\n    return x + 1\n'
-    dump = [ast.dump(_bare(ast.parse(text))) for text in (before, after, other)]
-    assert dump[0] == dump[1] != dump[2]
+    told = [outline(ast.parse(text)) for text in (before, after, other)]
+    assert told[0] == told[1] != told[2]
 
 
 def test_edits_are_checked_like_anything_written_by_hand():
     assert edit(tiny(), "task.ratio", "7").task.ratio == 7.0
-    assert edit(tiny(), "regime.1.rate", "0.25").regime[1].rate == 0.25
-    assert edit(tiny(), "regime.0.parts", "value").regime[0].parts == ("value",)
-    assert edit(tiny(), "looks", "10").looks == 10
+    assert edit(tiny(), "training.1.learning_rate", "0.25").training[1].learning_rate == 0.25
+    assert edit(tiny(), "training.0.trainable", "value").training[0].trainable == ("value",)
+    assert edit(tiny(), "evaluations", "10").evaluations == 10
     for path, text, message in [
         ("task.ration", "7", "did you mean 'task.ratio'"),
         ("task.ratio", "seven", "expected a number"),
         ("task.tuples", "2.5", "expected a whole number"),
         ("task.tuples", "0", "Analogy.tuples must be at least 1"),
         ("task.ratio", "nan", "Analogy.ratio must be a finite number"),
-        ("regime.0.steps", "7", "not divisible by looks"),
-        ("regime.0.split", "trian", "did you mean 'train'"),
-        ("regime.5.rate", "1", "did you mean 'regime."),
+        ("training.0.steps", "7", "not divisible by evaluations"),
+        ("training.0.split", "trian", "did you mean 'train'"),
+        ("training.5.learning_rate", "1", "did you mean 'training."),
     ]:
-        with pytest.raises(Invalid) as error:
+        with pytest.raises(ConfigError) as error:
             edit(tiny(), path, text)
         assert message in str(error.value)
 
 
 def test_what_cannot_be_spelled_is_refused():
-    with pytest.raises(Invalid, match="cannot spell out a set"):
+    with pytest.raises(ConfigError, match="cannot spell out a set"):
         spell({1, 2})
     assert dataclasses.is_dataclass(Analogy)
 
 
 def test_a_float_is_edited_as_if_all_were_made_anew():
     """What is copied and what is made from nothing cannot be told apart; what is wrong is said."""
-    edited = edit(edit(tiny(), "task.ratio", "7"), "regime.1.rate", "0.25")
+    edited = edit(edit(tiny(), "task.ratio", "7"), "training.1.learning_rate", "0.25")
     task = dataclasses.replace(tiny().task, ratio=7.0)
-    last = dataclasses.replace(tiny().regime[1], rate=0.25)
-    made = dataclasses.replace(tiny(), task=task, regime=(tiny().regime[0], last))
+    last = dataclasses.replace(tiny().training[1], learning_rate=0.25)
+    made = dataclasses.replace(tiny(), task=task, training=(tiny().training[0], last))
     assert record(edited) == record(made)
     assert jax.tree.structure(edited) == jax.tree.structure(made)
     assert tiny().task.ratio == 2.0
-    with pytest.raises(Invalid, match="rate"):
-        edit(tiny(), "regime.1.rate", "-1")
+    with pytest.raises(ConfigError, match="learning_rate"):
+        edit(tiny(), "training.1.learning_rate", "-1")
 
 
 PLANNED = """
 import sys, time
 sys.path[:0] = sys.argv[1:]
 from small import tiny
-from ontogeny import vary
-from ontogeny.claim import CLAIMS, Paper, Scale, claim
-from ontogeny.engine import plan
-from ontogeny.row import lanes
-from ontogeny.workers import Processes
+from ontogeny.claims.sweep import sweep
+from ontogeny.claims.claim import CLAIMS, Paper, Scale, claim
+from ontogeny.engine.execute import plan
+from ontogeny.engine.batch import lanes
+from ontogeny.engine.pools import Processes
 
 @claim(Paper("p", "t", "u"), "here", one=tiny())
 def it_learns(one):
@@ -114,12 +119,12 @@ def execute(needed, seeds):
 
 sweeps = {
     "task.ratio": [str(1 + n / 100) for n in range(100)],
-    "regime.0.rate": [str(1 + n / 100) for n in range(100)],
+    "training.0.learning_rate": [str(1 + n / 100) for n in range(100)],
 }
 for _ in range(2):
     began = time.process_time()
     try:
-        vary.vary(CLAIMS["it_learns"], execute, [], sweeps, Scale.LAPTOP, 1)
+        sweep(CLAIMS["it_learns"], execute, [], sweeps, Scale.LAPTOP, 1)
     except Planned:
         pass
 """

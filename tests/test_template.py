@@ -8,23 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ontogeny import Invalid, Templates
+from ontogeny import ConfigError, Templates
 from ontogeny.tasks.distinct import distinct
-from ontogeny.theory.attention_kernel import (
-    attention_kernel,
-    canonical,
-    ridge,
-    transformer_kernel,
-)
+from ontogeny.theory.attention_kernel import attention_kernel, canonical, ridge, transformer_kernel
 from ontogeny.theory.kernel_derivatives import FORMULAS, exact, published
-from ontogeny.theory.template import (
-    BadTemplate,
-    disjoint,
-    parse,
-    parse_all,
-    pattern,
-    substituted,
-)
+from ontogeny.theory.template import BadTemplate, disjoint, parse, parse_all, pattern, substituted
 
 
 def test_a_template_is_read_as_it_is_written():
@@ -206,7 +194,7 @@ def test_a_number_is_right_if_its_label_is_the_nearest():
         strings, jnp.ones((3, 1), jnp.int32), jnp.array([[1.0], [-1.0], [3.0]]), jnp.ones((3, 1))
     )
     outputs = jnp.array([1.9, 0.2, 2.1]).reshape(3, 1, 1)
-    assert task.right(outputs, batch)[:, 0].tolist() == [True, False, True]
+    assert task.correct(outputs, batch)[:, 0].tolist() == [True, False, True]
     expected = (0.9**2 + 1.2**2 + 0.9**2) / 3
     assert float(task.loss(outputs, batch)) == pytest.approx(expected, rel=1e-5)
 
@@ -221,5 +209,5 @@ def test_a_number_is_right_if_its_label_is_the_nearest():
     ],
 )
 def test_a_template_task_that_cannot_be_shows_why(texts, fields, message):
-    with pytest.raises(Invalid, match=message):
+    with pytest.raises(ConfigError, match=message):
         Templates(templates=texts, **fields)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ontogeny import Analogy, Descent, OneLayer, ReadoutDescent, SpanOneLayer, execute
-from ontogeny.claims.feature_resemblance.setting import stage_one
-from ontogeny.core import Moment
+from ontogeny import Analogy, GradientDescent, OneLayer, ReadoutDescent, SpanOneLayer, execute
+from ontogeny.claims.papers.feature_resemblance.setting import stage_one
+from ontogeny.core.types import Moment
 from ontogeny.models.span import bartlett
 from ontogeny.theory.resemblance import (
     gradients,
@@ -44,9 +44,9 @@ def test_lemma_1_is_the_gradient(seed):
 def test_the_table_model_with_one_unit_per_class_is_the_papers_model():
     """Orthonormal embeddings of width d, m hidden units per class, trained as they stand, against
     tables and the mean unit alone: the same logits after the same training of all matrices."""
-    task, m, rate, steps = Analogy(tuples=2, ratio=3.0), 4, 0.3, 15
+    task, m, learning_rate, steps = Analogy(tuples=2, ratio=3.0), 4, 0.3, 15
     vocab, width = task.vocab, 12
-    model = OneLayer(width=width, hidden=float(m), scale=0.4)
+    model = OneLayer(width=width, mlp_width=float(m), scale=0.4)
     keys = jr.split(jr.key(3), 4)
     embeddings = jnp.linalg.qr(jr.normal(keys[0], (width, width)))[0][:vocab]
     Z, V = 0.4 * jr.normal(keys[1], (width, width)), 0.4 * jr.normal(keys[2], (width, width))
@@ -63,13 +63,13 @@ def test_the_table_model_with_one_unit_per_class_is_the_papers_model():
     parameters = (Z, V, W)
     for _ in range(steps):
         pull = jax.grad(full)(parameters)
-        parameters = jax.tree.map(lambda p, g: p - rate * g, parameters, pull)
+        parameters = jax.tree.map(lambda p, g: p - learning_rate * g, parameters, pull)
 
     from ontogeny.models.one_layer import Params
 
     tables = Params(embeddings @ Z @ embeddings.T, embeddings @ V.T, W.sum(axis=1) / m**0.5)
     now = Moment(task, (), model, tables, jr.key(0))
-    stage = Descent(steps=steps, rate=rate)
+    stage = GradientDescent(steps=steps, learning_rate=learning_rate)
     reduced, _ = stage.advance(now, stage.init(now), jnp.zeros((), jnp.int32), steps)
     np.testing.assert_allclose(now.with_params(reduced).loss(batch), full(parameters), rtol=1e-4)
     np.testing.assert_allclose(reduced.value, embeddings @ parameters[1].T, atol=1e-4)
@@ -80,9 +80,9 @@ def test_descent_in_the_dual_is_descent():
     task, model = Analogy(tuples=5, ratio=2.0), OneLayer(width=24, scale=0.5)
     now = Moment(task, (), model, model.init(task, jr.key(0)), jr.key(1))
     start = jnp.zeros((), jnp.int32)
-    for rate in (0.1, 1.0):
-        direct = Descent(steps=60, rate=rate, parts=("output",))
-        dual = ReadoutDescent(steps=60, rate=rate)
+    for learning_rate in (0.1, 1.0):
+        direct = GradientDescent(steps=60, learning_rate=learning_rate, trainable=("output",))
+        dual = ReadoutDescent(steps=60, learning_rate=learning_rate)
         slow, _ = direct.advance(now, direct.init(now), start, 60)
         fast, _ = dual.advance(now, dual.init(now), start, 60)
         assert not jnp.allclose(slow.output, now.params.output, atol=1e-2)
@@ -91,11 +91,11 @@ def test_descent_in_the_dual_is_descent():
 
 
 def test_the_dual_needs_a_linear_readout():
-    from ontogeny import GPT2, Invalid
+    from ontogeny import GPT2, ConfigError
 
     now = Moment(Analogy(), (), GPT2(), (), jr.key(0))
-    with pytest.raises(Invalid, match="ReadoutDescent needs a linear readout: GPT2"):
-        ReadoutDescent(steps=1, rate=1.0).init(now)
+    with pytest.raises(ConfigError, match="ReadoutDescent needs a linear readout: GPT2"):
+        ReadoutDescent(steps=1, learning_rate=1.0).init(now)
 
 
 def test_alignment_in_depth_is_read_off_the_lengths():
@@ -110,11 +110,11 @@ def test_alignment_in_depth_is_read_off_the_lengths():
 
 
 def test_the_predicted_alignment_is_about_deep_linear_networks():
-    from ontogeny import GPT2, Invalid
+    from ontogeny import GPT2, ConfigError
     from ontogeny.probes.depth import PredictedAlignment
 
     now = Moment(Analogy(), (), GPT2(), (), jr.key(0))
-    with pytest.raises(Invalid, match="is about DeepLinear, not GPT2"):
+    with pytest.raises(ConfigError, match="is about DeepLinear, not GPT2"):
         PredictedAlignment()(now)
 
 
@@ -140,7 +140,11 @@ def test_the_prediction_with_noise_is_what_training_gives():
 
 def test_descent_in_the_span_of_the_rows_is_descent():
     """V and the outputs of a wide model, written in the basis that they span, train alike."""
-    task, width, rule = Analogy(tuples=3, ratio=2.0), 64, Descent(steps=1, rate=0.5)
+    task, width, rule = (
+        Analogy(tuples=3, ratio=2.0),
+        64,
+        GradientDescent(steps=1, learning_rate=0.5),
+    )
     full, small = OneLayer(width=width, scale=0.3), SpanOneLayer(width=64.0, scale=0.3)
     start = full.init(task, jr.key(0))
     rows = np.concatenate([start.value, start.output])

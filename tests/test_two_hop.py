@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ontogeny import (
+    Accuracy,
     AdamW,
     Asymmetry,
+    ConfigError,
     EmbeddingMLP,
     Experiment,
-    Invalid,
     LogitTemplates,
     Loss,
     Margin,
@@ -25,7 +26,6 @@ from ontogeny import (
     OutOfContext,
     RelativeMargin,
     RowSums,
-    Success,
     SymmetricOptimum,
     SymmetricPart,
     TheoryCorrelation,
@@ -33,15 +33,9 @@ from ontogeny import (
     TwoHop,
     execute,
 )
-from ontogeny.core import Moment
+from ontogeny.core.types import Moment
 from ontogeny.models.embedding_mlp import Factors
-from ontogeny.theory.minimal_norm import (
-    Inaccurate,
-    Infeasible,
-    Unsolved,
-    margins,
-    minimal_norm,
-)
+from ontogeny.theory.minimal_norm import Inaccurate, Infeasible, Unsolved, margins, minimal_norm
 from ontogeny.theory.two_hop import (
     Symmetric,
     simplified,
@@ -111,7 +105,7 @@ def test_the_object_depends_on_the_first_relation_only_in_the_shifted_map():
         return {len(each) for each in answers.values()}
 
     assert by_last("collapsed") == {1} and by_last("shifted") == {3}
-    with pytest.raises(Invalid, match="no one answer"):
+    with pytest.raises(ConfigError, match="no one answer"):
         rows(TwoHop(complexity=3, map="shifted"), "skipped")
 
 
@@ -129,11 +123,14 @@ def test_identity_is_told_of_a_fraction_of_bridges_and_noise_misleads_some():
 
 
 def test_shown_and_unshown_compositions_have_no_bridge_in_common():
-    task = TwoHop(subjects=10, complexity=2, shown=0.4)
+    task = TwoHop(subjects=10, complexity=2, in_training=0.4)
     firsts = dict(rows(task, "first hop"))
-    shown, unshown = ({firsts[q[:2]] for q, _ in rows(task, s)} for s in ("shown", "unshown"))
+    shown, unshown = (
+        {firsts[q[:2]] for q, _ in rows(task, s)}
+        for s in ("composed in training", "composed not in training")
+    )
     assert shown and unshown and shown.isdisjoint(unshown)
-    assert len(rows(task, "train and shown")) == len(rows(task, "train")) + 2 * len(shown)
+    assert len(rows(task, "train with compositions")) == len(rows(task, "train")) + 2 * len(shown)
 
 
 def test_worlds_differ_in_names_alone():
@@ -154,10 +151,10 @@ def test_worlds_differ_in_names_alone():
     ],
 )
 def test_a_task_that_cannot_be_is_refused_by_name(fields, message):
-    with pytest.raises(Invalid, match=message):
+    with pytest.raises(ConfigError, match=message):
         TwoHop(**fields)
-    with pytest.raises(Invalid, match="leaves none"):
-        OutOfContext(names=2, shown=2)
+    with pytest.raises(ConfigError, match="leaves none"):
+        OutOfContext(names=2, in_training=2)
 
 
 # --------------------------------------------------------------------------------------- the theory
@@ -267,7 +264,7 @@ def test_rows_that_contradict_each_other_are_named():
 def test_sums_of_tokens_cannot_add_modulo_two_and_the_rows_that_say_so_are_named():
     task = TwoHop(subjects=2, complexity=2, map="shifted")
     now = moment(task, EmbeddingMLP())
-    with pytest.raises(Invalid, match=r"contradict each other: row .* → .*; row"):
+    with pytest.raises(ConfigError, match=r"contradict each other: row .* → .*; row"):
         MinimalNorm().solve(now)
     MinimalNorm().solve(moment(TwoHop(subjects=2, complexity=2, map="collapsed"), EmbeddingMLP()))
 
@@ -309,7 +306,7 @@ def test_the_theorems_model_answers_probes_like_a_trained_one(identity):
         assert RelativeMargin("composed")(solved) == pytest.approx(
             min(theory.margins().values()), abs=2e-3
         )
-        assert Success("composed")(solved) == identity
+        assert Accuracy("composed")(solved) == identity
 
 
 def test_templates_are_the_product_of_the_factors():
@@ -343,34 +340,34 @@ def test_the_certificate_of_a_norm_never_promises_too_much(seed):
 
 def test_descent_comes_near_the_smallest_templates():
     probes = {"train loss": Loss("train"), "gap": NormGap(), "like theory": TheoryCorrelation()}
-    regime = (MarginDescent(steps=2000, rate=1.0),)
+    training = (MarginDescent(steps=2000, learning_rate=1.0),)
     model = EmbeddingMLP(width=32, gamma=0.8)
-    made = Experiment(TwoHop(subjects=5), model, regime, probes, looks=2)
+    made = Experiment(TwoHop(subjects=5), model, training, probes, evaluations=2)
     run = execute({"it": made}, 2)["it"]
     assert run.final("gap").values.max() < 0.05 and run.final("like theory").values.min() > 0.99
 
 
 def solver_experiment(**changes):
     fields = {"subjects": 4} | changes
-    probes = {"train loss": Loss("train"), "success": Success("composed")}
-    regime = (SymmetricOptimum(), AdamW(steps=4, rate=1e-3))
-    return Experiment(TwoHop(**fields), EmbeddingMLP(width=16), regime, probes, looks=2)
+    probes = {"train loss": Loss("train"), "success": Accuracy("composed")}
+    training = (SymmetricOptimum(), AdamW(steps=4, learning_rate=1e-3))
+    return Experiment(TwoHop(**fields), EmbeddingMLP(width=16), training, probes, evaluations=2)
 
 
 def test_a_solver_is_a_stage_among_others_and_its_trouble_stays_in_its_lane():
     runs = execute({"good": solver_experiment(), "bad": solver_experiment(noise=0.5)}, 2)
-    assert runs["good"].steps.tolist() == [0, 1, 3, 5] and not runs["good"].trouble
+    assert runs["good"].steps.tolist() == [0, 1, 3, 5] and not runs["good"].failures
     assert runs["good"].final("success").values.tolist() == [1.0, 1.0]
-    assert runs["bad"].trouble[0] == "seed 0: SymmetricOptimum needs TwoHop.noise=0.0"
+    assert runs["bad"].failures[0] == "seed 0: SymmetricOptimum needs TwoHop.noise=0.0"
     assert np.isnan(runs["bad"].final("train loss").values).all()
 
 
 def test_models_without_templates_and_factors_too_narrow_are_refused():
     from ontogeny import GPT2
 
-    with pytest.raises(Invalid, match="GPT2 has no templates"):
+    with pytest.raises(ConfigError, match="GPT2 has no templates"):
         SymmetricOptimum().solve(moment(TwoHop(subjects=4), GPT2(width=8, depth=1, heads=1)))
-    with pytest.raises(Invalid, match="width=2 is below the solution's rank"):
+    with pytest.raises(ConfigError, match="width=2 is below the solution's rank"):
         SymmetricOptimum().solve(moment(TwoHop(subjects=4), EmbeddingMLP(width=2)))
 
 
@@ -381,7 +378,7 @@ def test_models_without_templates_and_factors_too_narrow_are_refused():
 @pytest.mark.parametrize(("N", "ratio"), [(3, 1.0), (6, 1.0), (4, 2.5)])
 def test_descent_in_a_few_numbers_is_descent_on_all_parameters(N, ratio, identity):
     """From orthogonal rows, as a wide network has them, on the task itself."""
-    size, rate, steps = 0.3, 1.0, 60
+    size, learning_rate, steps = 0.3, 1.0, 60
     task = TwoHop(subjects=N, identity=float(identity), ratio=ratio)
     world = task.world(jax.random.key(0))
     wide = task.vocab + task.answers
@@ -392,8 +389,8 @@ def test_descent_in_a_few_numbers_is_descent_on_all_parameters(N, ratio, identit
     slope = jax.jit(jax.grad(lambda params: now.with_params(params).loss(batch)))
     params = begun
     for _ in range(steps):
-        params = jax.tree.map(lambda x, g: x - rate * g, params, slope(params))
-    *_, reduced = descent(N, steps, rate, size, identity, ratio)
+        params = jax.tree.map(lambda x, g: x - learning_rate * g, params, slope(params))
+    *_, reduced = descent(N, steps, learning_rate, size, identity, ratio)
     subjects, bridges, objects = (np.asarray(names) for names in world.names)
     rows = np.concatenate([subjects, bridges, task.symbols + np.arange(2)])
     columns = np.concatenate([bridges, objects])

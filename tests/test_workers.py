@@ -6,29 +6,34 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from conftest import tiny
 
-from ontogeny import Invalid, execute
-from ontogeny.crew import Crew, Progress, WorkerError
-from ontogeny.perform import Look, Shared, Unit
-from ontogeny.row import lanes
-from ontogeny.workers import Here
+from ontogeny import ConfigError, execute
+from ontogeny.core.errors import ended
+from ontogeny.engine.batch import lanes
+from ontogeny.engine.execute import plan
+from ontogeny.engine.limits import Pace
+from ontogeny.engine.pools import Here
+from ontogeny.engine.progress import Counted
+from ontogeny.engine.schedule import Crew, Progress, WorkerError
+from ontogeny.engine.unit import Look, Shared, Unit
 
 CLAIM = "the_ratio_sets_the_resemblance"
 
 
 class Watch(Progress):
     def __init__(self):
-        self.looks, self.done, self.workers = 0, 0, 0
+        self.evaluations, self.done, self.workers = 0, 0, 0
 
     def planned(self, units, workers):
         self.workers = workers
 
     def looked(self, unit, look):
-        self.looks += 1
+        self.evaluations += 1
         assert 0 <= look.step <= look.steps
 
     def finished(self, unit):
@@ -39,7 +44,7 @@ def judged(store, file, **environment):
     """`ontogeny judge` in a process group of its own, checkpointing at every look."""
     words = ("judge", CLAIM, "--seeds", "3", "--store", store, "--json", file)
     return subprocess.Popen(
-        [sys.executable, "-m", "ontogeny.cli", *words],
+        [sys.executable, "-m", "ontogeny.cli.main", *words],
         env=os.environ | {"ONTOGENY_CHECKPOINT_SECONDS": "0"} | environment,
         start_new_session=True,
         stdout=subprocess.PIPE,
@@ -72,7 +77,7 @@ def test_processes_give_what_this_process_gives():
     experiments = {"a": tiny(), "b": tiny(width=20)}
     watch = Watch()
     there = execute(experiments, seeds=2, workers=2, progress=watch)
-    assert watch.workers == 2 and watch.done == 2 and watch.looks == 2 * 11
+    assert watch.workers == 2 and watch.done == 2 and watch.evaluations == 2 * 11
     here = execute(experiments, seeds=2)
     alone = execute(experiments, seeds=2, workers=1)
     for name, run in here.items():
@@ -82,7 +87,7 @@ def test_processes_give_what_this_process_gives():
 
 
 def test_what_a_worker_refuses_is_refused_here():
-    with pytest.raises(Invalid, match="too small for 14 orthonormal tokens"):
+    with pytest.raises(ConfigError, match="too small for 14 orthonormal tokens"):
         execute({"narrow": tiny(width=8)}, seeds=1, workers=1)
 
 
@@ -90,7 +95,7 @@ def test_a_script_that_workers_cannot_import_is_told_what_to_do():
     code = (
         "from ontogeny import *\n"
         "task, model = Analogy(tuples=3), OneLayer(width=16)\n"
-        "taught = (Descent(steps=1, rate=1.0),)\n"
+        "taught = (GradientDescent(steps=1, learning_rate=1.0),)\n"
         "execute({'a': Experiment(task, model, taught, {'l': Loss('train')})}, 1, workers=1)\n"
     )
     piped = subprocess.run(
@@ -137,24 +142,76 @@ def test_an_interrupt_keeps_what_was_done(tmp_path, undisturbed):
 
 
 def test_the_expected_time_is_said_before_work_begins_and_grows_with_it():
-    from dataclasses import replace
-
-    from ontogeny.engine import plan
-    from ontogeny.progress import Counted, expected
-
     (unit,) = plan(lanes("x", tiny(), [0]), Here())
-    large = replace(unit, cost=1e15)
-    assert 0 < expected([unit], 1) < expected([large], 1)
-    counted = Counted()
+    large = replace(unit, cost=1e5)
+    small, counted = Counted(), Counted()
+    small.planned([unit], 1)
     counted.planned([large], 1)
+    assert 0 < small.seconds_left < counted.seconds_left
     assert counted.left.startswith("about ") and counted.left.endswith(("min", " h"))
+
+
+def estimates(monkeypatch, thought, taken):
+    """Units one after the other, of which each takes something else than was thought: by what
+    factor the time left is wrong, second by second from the first minute on."""
+    now, found = [0.0], []
+    monkeypatch.setattr("ontogeny.engine.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("ontogeny.engine.progress.slowness", lambda: 1.0)
+    (unit,) = plan(lanes("x", tiny(), [0]), Here())
+    units = [replace(unit, cost=cost, turn=1) for cost in thought]
+    counted, end = Counted(), sum(taken)
+    counted.planned(units, 1)
+    for each, seconds in zip(units, taken, strict=True):
+        counted.began(each)
+        for step in range(1, 11):
+            now[0] += seconds / 10
+            counted.looked(each, Look(step, 10, 0.0, step / 10))
+            if 60 <= now[0] < 0.98 * end:
+                found.append(counted.seconds_left / (end - now[0]))
+        counted.finished(each)
+    assert counted.seconds_left < 1 and counted.fraction == pytest.approx(1.0)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("wrong", [0.2, 0.5, 1.0, 2.0, 5.0])
+def test_the_time_left_follows_what_is_seen(monkeypatch, wrong):
+    """A machine that is slower or faster than was thought: right within a factor of two."""
+    wrongs = estimates(monkeypatch, [18 / wrong] * 20, [18] * 20)
+    assert wrongs.min() > 0.5 and wrongs.max() < 2
+
+
+def test_the_time_left_is_right_though_each_unit_is_thought_wrongly(monkeypatch):
+    """Costs are right on the whole, and nine in ten within a factor of 2.6: the first unit says
+    little about the others."""
+    chance = np.random.default_rng(0)
+    for _ in range(20):
+        thought = np.sort(chance.lognormal(3, 1, 100))[::-1]  # the costliest first
+        taken = thought * chance.lognormal(0, 0.58, 100)
+        wrongs = estimates(monkeypatch, list(thought), list(taken))
+        assert np.mean((wrongs > 0.5) & (wrongs < 2)) > 0.95
+
+
+def test_stages_count_by_what_they_take():
+    """Ten cheap steps and ten that take a hundred times as long: by half of the steps next to
+    nothing is done."""
+    (unit,) = plan(lanes("x", tiny(steps=10, evaluations=10), [0]), Here())
+    assert unit.done(0) == 0 and unit.done(len(unit.lanes[0].experiment.evaluated_at)) == 1
+    uneven = replace(unit, course=((1, 0.0), (10, 1.0), (10, 100.0)))
+    assert uneven.done(11) == pytest.approx(10 / 1010)
+    assert uneven.done(16) == pytest.approx(510 / 1010)
+    later = replace(unit, course=((5, 100.0),))  # planned from a checkpoint on
+    assert later.done(16) == 0 and later.done(17) == pytest.approx(1 / 5)
+
+
+def looked(step):
+    return "news", Look(step, 9, 0.0, step / 9)
 
 
 class Scripted(Crew):
     """Workers that say what they are told to."""
 
-    def __init__(self, units, script, store=None):
-        super().__init__(units, store)
+    def __init__(self, units, script, store=None, failures=None):
+        super().__init__(units, store, failures)
         self.script, self.deeds = iter(script), []
 
     def hire(self, place):
@@ -207,8 +264,8 @@ def test_one_who_has_nothing_to_do_is_given_half_of_what_another_is_at(store):
     (small,) = units_of("b")
     kept, given = large.part(large.lanes[:2]), large.part(large.lanes[2:])
     script = [
-        (0, ready), (1, ready), (0, ("news", Look(1, 9, 0.0))), (1, done),
-        (0, ("news", Look(2, 9, 0.0))),  # it is asked once
+        (0, ready), (1, ready), (0, looked(1)), (1, done),
+        (0, looked(2)),  # it is asked once
         (0, ("news", Shared(kept, given))), (1, done), (0, done),
     ]  # fmt: skip
     crew = Scripted([large, small], script, store)
@@ -223,7 +280,7 @@ def test_what_is_nearly_done_or_a_single_row_is_not_shared(store):
     ready, done = ("ready",), ("done", [], False)
     for four, step in ((2, 9), (4, 1)):  # two rows at their end; one row in the middle
         large = Unit(tuple(lanes("a", tiny(), range(4))), (0, 0), 1e12, abreast=four)
-        news = (0, ("news", Look(step, 9, 0.0)))
+        news = (0, looked(step))
         script = [(0, ready), (1, ready), news, (1, done), news, (0, done)]
         crew = Scripted([large, *units_of("b")], script, store)
         list(crew.work(2, Progress()))
@@ -231,9 +288,9 @@ def test_what_is_nearly_done_or_a_single_row_is_not_shared(store):
 
 
 def test_halves_are_shared_between_processes(store, monkeypatch):
-    monkeypatch.setattr("ontogeny.crew.WORTH_SENDING", 0.0)
-    monkeypatch.setattr("ontogeny.engine.WORTH_SENDING", 1e30)  # one unit for all
-    monkeypatch.setattr("ontogeny.lift._FLOPS_ABREAST", 0.0)  # of four rows
+    monkeypatch.setattr("ontogeny.engine.schedule.WORTH_SENDING", 0.0)
+    monkeypatch.setattr("ontogeny.engine.execute.WORTH_SENDING", 1e30)  # one unit for all
+    monkeypatch.setattr("ontogeny.engine.program._FLOPS_ABREAST", 0.0)  # of four rows
 
     class Watching(Watch):
         parts = ()
@@ -252,7 +309,7 @@ def test_halves_are_shared_between_processes(store, monkeypatch):
 
 def test_a_unit_is_given_up_when_workers_die_on_it_and_get_no_farther():
     def life(step):
-        return [(0, ("ready",)), (0, ("news", Look(step, 9, 0.0))), (0, ("died", ""))]
+        return [(0, ("ready",)), (0, looked(step)), (0, ("died", ""))]
 
     farther = Scripted(units_of("a"), [*life(1), *life(2), *life(3), (0, ("ready",))])
     with pytest.raises(RuntimeError, match="StopIteration"):  # the script is over, it is not
@@ -262,3 +319,58 @@ def test_a_unit_is_given_up_when_workers_die_on_it_and_get_no_farther():
     with pytest.raises(WorkerError, match=r"died three times on a .* no farther than step 3"):
         list(stuck.work(1, Progress()))
     assert stuck.deeds[-1] == ("dismiss",)
+
+
+def test_where_failures_are_noted_others_go_on_and_the_same_is_not_tried_with_other_seeds():
+    ready, done, failures = ("ready",), ("done", [], False), {}
+    a, b = (
+        [Unit(tuple(lanes(label, tiny(), [seed])), (0, 0), 1.0) for seed in (0, 1)]
+        for label in "ab"
+    )
+    script = [
+        (0, ready), (0, looked(3)), (0, ("failed", ConfigError("no"))),  # a, seed 0
+        (0, ready), (0, done),  # b, seed 0
+        (0, looked(2)), (0, ("died", "it ended")),  # b, seed 1
+        (0, ready), (0, looked(2)), (0, ("died", "it ended")),  # and once more
+    ]  # fmt: skip
+    crew = Scripted([*a, *b], script, failures=failures)
+    assert [unit for unit, _ in crew.work(1, Progress())] == [b[0]]
+    assert failures == {
+        "a": "seed 0: no (after step 3)",
+        "b": "seed 1: it ended (after step 2)",
+    }
+    assert [deed for deed in crew.deeds if deed[0] == "send"] == [
+        ("send", 0, label) for label in "abbb"
+    ]
+
+
+def test_an_experiment_that_fails_is_noted_and_left_out():
+    for workers in (0, 1):
+        failures = {}
+        experiments = {"narrow": tiny(width=8), "x": tiny()}
+        runs = execute(experiments, seeds=1, workers=workers, failures=failures)
+        assert list(runs) == ["x"] and runs["x"].curve("train loss").shape[0] == 1
+        assert list(failures) == ["narrow"]
+        assert failures["narrow"].startswith("OneLayer.width=8 is too small for 14")
+
+
+def test_an_evaluation_may_take_longer_than_those_before_but_not_for_ever():
+    now = [0.0]
+    pace = Pace(None, work=1.0, clock=lambda: now[0])
+    assert pace.allowed == 600  # modules are imported, programs compiled
+    now[0] = 10.0
+    pace.heard()
+    assert pace.allowed == 200 and not pace.overdue  # twenty times what it took
+    now[0] = 211.0
+    assert pace.overdue
+    assert Pace(None, work=50.0).allowed == 5000  # what is large may be slow
+    fixed = Pace(3.0, work=50.0)
+    fixed.heard()
+    assert fixed.allowed == 3
+
+
+def test_what_a_worker_dies_of_is_said():
+    assert ended(3) == "it ended the process (exit code 3)"
+    assert ended(-signal.SIGSEGV) == "it crashed (SIGSEGV)"
+    assert ended(-signal.SIGKILL) == "it was killed (SIGKILL; out of memory?)"
+    assert ended(-99) == "it crashed (signal 99)"

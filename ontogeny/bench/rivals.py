@@ -24,19 +24,19 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from .. import lane
-from ..claim import Claim, Scale, find, find_one
-from ..core import Batch, Experiment, Moment, Stage
-from ..environment import missing
-from ..external import External
+from ..claims.claim import Claim, Scale, find, find_one
+from ..core.external import External
+from ..core.types import Batch, Experiment, Moment, Stage
+from ..engine import run as lane
+from ..engine.batch import lanes
+from ..engine.environment import missing
+from ..engine.serialize import spell
+from ..engine.store import Store
 from ..models.clauses import ClauseTransformer, sentences_of
-from ..probes.lego import Unaided
-from ..regimes.descent import drawn
-from ..row import lanes
-from ..spell import spell
-from ..store import Store
+from ..probes.lego import RolloutAccuracy
 from ..tasks.lego import Lego, Sentence
 from ..tasks.triggers import Triggers
+from ..training.descent import drawn
 
 PROGRAMS = Path(__file__).parent.parent.parent / "bench"
 
@@ -46,7 +46,7 @@ CLAIMS = {
     "embedding-MLP": "identity_bridges_let_two_hops_compose",
     "templates": "same_or_different_of_unseen_symbols",
     "induction": "three_memories_make_an_induction_head",
-    "LEGO": "a_cyclic_group_reaches_farther_than_a_symmetric_one",
+    "LEGO": "c6_generalizes_farther_in_length_than_s5",
     "GPT-2": "joint_training_yields_analogy_in_gpt2",
 }
 KINDS = (
@@ -103,7 +103,7 @@ def race(name: str, tell: Callable[[str], None], steps: int = 30) -> dict[str, A
 def judged(claim: Claim, folder: Path, store: str = "store") -> dict[str, float]:
     """Seconds to a verdict with an empty store, and the largest process. The first time in a folder
     nothing is compiled."""
-    words = [sys.executable, "-m", "ontogeny.cli", "judge", claim.name]
+    words = [sys.executable, "-m", "ontogeny.cli.main", "judge", claim.name]
     words += ["--store", str(folder / store)]
     fresh = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
     with (folder / "said").open("w") as said:
@@ -144,16 +144,16 @@ def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float
         if isinstance(experiment, External) or type(experiment.model).__name__ not in KINDS:
             continue
         taken = taught(name, experiment, claim.seeds, Store(folder / "store"))
-        for place, stage in enumerate(experiment.regime):
+        for place, stage in enumerate(experiment.training):
             kind = jax.tree.structure((experiment.model, stage)), experiment.task.length
             if kind not in known:
                 file = folder / "data.npz"
                 export(experiment, stage, file)
                 known[kind] = trained(file, mode, steps)
                 seconds += known[kind]["start"]
-            cost, looks = known[kind], claim.seeds * experiment.looks_of(stage)
+            cost, evaluations = known[kind], claim.seeds * experiment.evaluations_of(stage)
             seconds += taken[place] * (cost["step"] + cost["drawing"])
-            seconds += looks * (_asked(experiment) * cost["row"] + cost["following"])
+            seconds += evaluations * (_asked(experiment) * cost["row"] + cost["following"])
             memory = max(memory, known[kind]["memory"])
     return {"seconds": seconds, "memory": memory, "step": min(k["step"] for k in known.values())}
 
@@ -171,8 +171,8 @@ def _asked(experiment: Experiment) -> int:
 
 def taught(name: str, experiment: Experiment, seeds: int, store: Store) -> list[int]:
     """Steps that the runs of an experiment took in each stage, early ends included."""
-    taken, began = [0] * len(experiment.regime), 0
-    for place, stage in enumerate(experiment.regime):
+    taken, began = [0] * len(experiment.training), 0
+    for place, stage in enumerate(experiment.training):
         for each in lanes(name, experiment, range(seeds)):
             record = store.load(each.name)
             assert record is not None
@@ -188,7 +188,7 @@ def export(experiment: Experiment, stage: Stage, path: Path, batches: int = 4) -
     arrays = {f"params.{name}": leaf for name, leaf in _named(state.params)}
     for n, batch in enumerate(_batches(experiment, stage, state, batches)):
         arrays |= {f"batch{n}.{field}": values for field, values in batch.items()}
-    spelled = {"parts": ["output"], "decay": 0.0, "batch": 0} | spell(stage)
+    spelled = {"trainable": ["output"], "weight_decay": 0.0, "batch_size": 0} | spell(stage)
     kind = spelled["is"].rpartition(".")[2].replace("ReadoutDescent", "Descent")
     chains = list(_chains(experiment, state))
     for n, sentences in enumerate(chains):
@@ -218,8 +218,8 @@ def _batches(
     def drawn_by(key: Any) -> dict[str, Any]:
         now = Moment(experiment.task, state.world, experiment.model, state.params, key)
         batch: Batch = now.batch(stage.split)
-        if getattr(stage, "batch", 0):
-            batch = drawn(batch, stage.batch, key)
+        if getattr(stage, "batch_size", 0):
+            batch = drawn(batch, stage.batch_size, key)
         fields = dict(batch._asdict())
         if isinstance(experiment.task, Lego) and isinstance(experiment.model, ClauseTransformer):
             fields |= dict(sentences_of(experiment.task, batch)._asdict())
@@ -231,7 +231,7 @@ def _batches(
 def _chains(experiment: Experiment, state: lane.State) -> Iterator[Sentence]:
     """What a look has the model answer by itself."""
     for probe in experiment.probes.values():
-        if isinstance(probe, Unaided):
+        if isinstance(probe, RolloutAccuracy):
             assert isinstance(experiment.task, Lego)
             batch = experiment.task.sample(state.world, probe.split, jr.key(0))
             yield sentences_of(experiment.task, batch)

@@ -5,6 +5,7 @@ timed by the same process in turns with it, so that a noisy machine harms the ra
 """
 
 import multiprocessing
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,23 +17,23 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Int
 
-from .. import lift
-from ..core import Experiment, Model, Task, Trace
-from ..cost import cost
-from ..environment import processor
-from ..machine import cores, settle
+from ..core.types import Experiment, Model, Task, Trace
+from ..engine import program as lift
+from ..engine.cost import cost
+from ..engine.environment import processor
+from ..engine.machine import cores, die_with_parent, settle
 from ..models.clauses import ClauseTransformer
 from ..models.gpt2 import GPT2
 from ..models.induction import MEMORIES, InductionPair, Params, attend
 from ..models.one_layer import OneLayer
 from ..models.unaided import own_answers
 from ..probes.behaviour import Loss
-from ..regimes.descent import AdamW, Descent
-from ..regimes.momentum import Momentum
-from ..regimes.readout import ReadoutDescent
 from ..tasks.analogy import Analogy
 from ..tasks.lego import Lego, split_of
 from ..tasks.triggers import Triggers
+from ..training.descent import AdamW, GradientDescent
+from ..training.momentum import Momentum
+from ..training.readout import ReadoutDescent
 
 LANES = (1, 4, 16, 64)
 ROWS, CHAIN = 256, 160  # of free-running chains
@@ -43,23 +44,28 @@ def subjects() -> dict[str, Experiment]:
     """What is trained: the one-layer model in both its stages and end to end, GPT-2s, an
     induction pair, a transformer of clauses."""
     task, few = Analogy(tuples=100, ratio=4.0), Analogy(tuples=10, ratio=4.0)
-    attention = Descent(steps=10, rate=1.0, parts=("key_query", "value"))
+    attention = GradientDescent(steps=10, learning_rate=1.0, trainable=("key_query", "value"))
 
-    memories, triggers = Momentum(steps=2, rate=0.03, parts=MEMORIES), Triggers(length=256, rows=64)
+    memories, triggers = (
+        Momentum(steps=2, learning_rate=0.03, trainable=MEMORIES),
+        Triggers(length=256, rows=64),
+    )
 
     def trained(model: Any, stage: Any, task: Task = task) -> Experiment:
-        return Experiment(task, model, (stage,), {"train loss": Loss("train")}, looks=1)
+        return Experiment(task, model, (stage,), {"train loss": Loss("train")}, evaluations=1)
 
     return {
         "one-layer, attention": trained(OneLayer(), attention),
-        "one-layer, readout": trained(OneLayer(), ReadoutDescent(steps=50, rate=1.0)),
-        "one-layer, end to end": trained(OneLayer(), Descent(steps=10, rate=1.0)),
-        "one-layer, 10 tuples": trained(OneLayer(width=64), Descent(steps=200, rate=1.0), few),
-        "GPT-2, width 128": trained(GPT2(width=128), AdamW(steps=16, rate=1e-3)),
-        "GPT-2, width 256": trained(GPT2(width=256), AdamW(steps=6, rate=1e-3)),
+        "one-layer, readout": trained(OneLayer(), ReadoutDescent(steps=50, learning_rate=1.0)),
+        "one-layer, end to end": trained(OneLayer(), GradientDescent(steps=10, learning_rate=1.0)),
+        "one-layer, 10 tuples": trained(
+            OneLayer(width=64), GradientDescent(steps=200, learning_rate=1.0), few
+        ),
+        "GPT-2, width 128": trained(GPT2(width=128), AdamW(steps=16, learning_rate=1e-3)),
+        "GPT-2, width 256": trained(GPT2(width=256), AdamW(steps=6, learning_rate=1e-3)),
         "induction pair": trained(InductionPair(width=256), memories, triggers),
         "the same without tables": trained(_Direct(width=256), memories, triggers),
-        "LEGO, clauses": trained(ClauseTransformer(), AdamW(steps=10, rate=1e-3), Lego()),
+        "LEGO, clauses": trained(ClauseTransformer(), AdamW(steps=10, learning_rate=1e-3), Lego()),
     }
 
 
@@ -148,6 +154,8 @@ def _crew(workers: int) -> Iterator[Callable[[int, tuple[Any, ...]], list[Any]]]
 
 
 def _serve(core: int, line: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asks decides when to stop
+    die_with_parent()
     settle(core)
     while (question := line.recv()) is not None:
         match question:
@@ -183,7 +191,7 @@ def _rollout(repeats: int) -> float:
 
 def _train(experiment: Experiment, lanes: int, repeats: int) -> dict[str, float]:
     """Steps a second over all lanes, and the useful operations in them beside the peak."""
-    (stage,) = experiment.regime
+    (stage,) = experiment.training
     flops = cost(experiment).steps[0]
     width = lift.abreast(lanes, flops)
     stacked = jax.tree.map(lambda leaf: jnp.full(width, leaf), experiment)

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import Invalid, count, number
+from ..core.fields import ConfigError, count, number
+from ..core.types import Model, Task, Trace
 from .initial import gaussians
 
 
@@ -29,12 +29,12 @@ class AttentionStack(Model):
     """Coordinates: first a place's, then a token's, and `width` minus these that are free."""
 
     width: int = count(64)
-    depth: int = count(3)
+    depth: int = count(3, most=1000)
     scale: float = number(0.1, least=0)  # of initial weights, times 1/√width
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         if self.width < task.length + task.vocab:
-            raise Invalid(
+            raise ConfigError(
                 f"AttentionStack.width={self.width}: {task.length} places and {task.vocab} tokens "
                 f"need {task.length + task.vocab}"
             )

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core import Task, Trace
-from ..fields import count, number
+from ..core.fields import count, number
+from ..core.types import Task, Trace
 from ..tasks.lego import Sentence
 from .clauses import ClauseModel, Tables, lego, slots
 from .initial import gaussians
@@ -16,8 +16,8 @@ from .initial import gaussians
 class BlockParams(NamedTuple):
     """Attention to predicates and to answers; and what each neuron makes of each slot's tokens."""
 
-    look: Float[Array, "variable variable"]  # Q43: from an answer's variable to a predicate's x'
-    keep: Float[Array, "variable variable"]  # Q44: from an answer's variable to an answer's
+    q43: Float[Array, "variable variable"]  # Q43: from an answer's variable to a predicate's x'
+    q44: Float[Array, "variable variable"]  # Q44: from an answer's variable to an answer's
     neurons: Tables  # W, its last axis going over classes and neurons
 
 
@@ -67,7 +67,7 @@ class BlockSparse(ClauseModel):
         places: Int[Array, " read"],
     ) -> Trace:
         asked, by = answers[:, :1], cache.by[:, 0]
-        scores = jnp.where(cache.answer[:, 0], params.keep[asked, by], params.look[asked, by])
+        scores = jnp.where(cache.answer[:, 0], params.q44[asked, by], params.q43[asked, by])
         seen = jnp.arange(len(by)) <= places[:, None]
         weights = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1)
         size = 1.0 + sum(len(params.neurons[slot]) for slot in (0, 1, 4))  # d, with the blank

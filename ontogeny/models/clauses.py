@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Batch, Model, Params, Task, Trace
-from ..fields import Invalid, choice, count, number, static
+from ..core.fields import ConfigError, choice, count, flag, number
+from ..core.types import Batch, Model, Params, Task, Trace
 from ..tasks.lego import CLAUSE, Lego, Sentence, parsed
 from .initial import gaussians, norm, uniforms
 from .layers import Linear, Norm
@@ -100,7 +100,7 @@ class Written(NamedTuple):
 def lego(model: Model, task: Task) -> Lego:
     """The task, if it is one that such a model can read."""
     if not isinstance(task, Lego):
-        raise Invalid(f"{type(model).__name__} reads the clauses of Lego, not {task}")
+        raise ConfigError(f"{type(model).__name__} reads the clauses of Lego, not {task}")
     return task
 
 
@@ -160,8 +160,8 @@ class ClauseParams(NamedTuple):
     key: Float[Array, "width width"] | None
     value: Float[Array, "width width"] | None
     out: Float[Array, "width width"] | None  # back into the stream, if there is one
-    widen: Linear
-    narrow: Linear
+    mlp_in: Linear
+    mlp_out: Linear
     unembed: Float[Array, "width answer"]
     norms: tuple[Norm, Norm, Norm] | None
 
@@ -175,23 +175,23 @@ class ClauseTransformer(ClauseModel):
     """
 
     width: int = count(128)
-    heads: int = count(2)
+    heads: int = count(2, most=1000)
     neurons: int = count(256)
     positions: str = choice("none", "learned", "rotary")
-    one_hot: bool = static(default=False)
-    residual: bool = static(default=False)
-    normed: bool = static(default=False)
+    one_hot: bool = flag(False)
+    residual: bool = flag(False)
+    normed: bool = flag(False)
     scale: float = number(1.0, above=0)  # standard deviation of initial embeddings
 
     def __check_init__(self) -> None:
         super().__check_init__()
         name = type(self).__name__
         if self.width % (2 * self.heads):
-            raise Invalid(
+            raise ConfigError(
                 f"{name}.width={self.width}: each of {self.heads} heads needs an even width"
             )
         if self.one_hot and (self.residual or self.normed):
-            raise Invalid(f"{name}.one_hot: there is no stream to add to or to norm")
+            raise ConfigError(f"{name}.one_hot: there is no stream to add to or to norm")
 
     def init(self, task: Task, key: Key[Array, ""]) -> ClauseParams:
         task = lego(self, task)
@@ -202,7 +202,7 @@ class ClauseTransformer(ClauseModel):
         if self.one_hot:  # as torch would start a matrix that reads five one-hot tokens
             wide, spread = 3 * self.width, (3 * CLAUSE * task.vocab) ** -0.5
         tables = gaussians(embeddings, *((size, wide) for size in sizes))
-        query, key_, value, out, widen, narrow, unembed = uniforms(
+        query, key_, value, out, mlp_in, mlp_out, unembed = uniforms(
             weights,
             *[(self.width, self.width)] * 4,
             (self.width, self.neurons),
@@ -215,8 +215,8 @@ class ClauseTransformer(ClauseModel):
             None if self.one_hot else key_,
             None if self.one_hot else value,
             out if self.residual else None,
-            Linear(widen, jnp.zeros(self.neurons)),
-            Linear(narrow, jnp.zeros(self.width)),
+            Linear(mlp_in, jnp.zeros(self.neurons)),
+            Linear(mlp_out, jnp.zeros(self.width)),
             unembed,
             (norm(self.width), norm(self.width), norm(self.width)) if self.normed else None,
         )
@@ -280,10 +280,9 @@ class ClauseTransformer(ClauseModel):
         def asking(tables: Tables) -> Array:
             return tables.answers(answers, places)
 
-        found = []
-        for query, (keys, values) in zip(self._by_head(params, QUERY, asking), cache, strict=True):
-            seen = jnp.arange(len(keys)) <= places[:, None]
-            found.append(attended(self._turned(query, places), keys, values, seen))
+        queries = [self._turned(query, places) for query in self._by_head(params, QUERY, asking)]
+        seen = jnp.arange(len(cache[0][0])) <= places[:, None]
+        found = [attended(query, *head, seen) for query, head in zip(queries, cache, strict=True)]
         mixed, weights = zip(*found, strict=True)
         return asking(params.tables), jnp.concatenate(mixed, axis=1), jnp.stack(weights)
 
@@ -313,8 +312,8 @@ class ClauseTransformer(ClauseModel):
         """Outputs, and the stream before and after the feed-forward layer."""
         stream = mixed if params.out is None else here + mixed @ params.out
         read = params.norms[1](stream) if params.norms else stream
-        hidden = jax.nn.relu(product(read, params.widen.weight) + params.widen.bias)
-        made = product(hidden, params.narrow.weight) + params.narrow.bias
+        hidden = jax.nn.relu(product(read, params.mlp_in.weight) + params.mlp_in.bias)
+        made = product(hidden, params.mlp_out.weight) + params.mlp_out.bias
         after = stream + made if self.residual else made
         outputs = product(params.norms[2](after) if params.norms else after, params.unembed)
         return outputs, jnp.stack([stream, after])

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import Invalid, count, number
+from ..core.fields import ConfigError, count, number
+from ..core.types import Model, Task, Trace
 from .initial import gaussians
 
 
@@ -27,17 +27,19 @@ class CopyingAttention(Model):
     """In the mean-field scaling: outputs start near zero, the nearer the wider."""
 
     width: int = count(256)
-    heads: int = count(4)
-    part: int = count(64)
-    copy: float = number(0.0)  # times b; at 0 there is no such identity
+    heads: int = count(4, most=1000)
+    head_dim: int = count(64)
+    vo_identity: float = number(0.0)  # times b; at 0 there is no such identity
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         if task.length != 1 or task.answers != task.vocab:
-            raise Invalid("CopyingAttention reads strings of one token and answers with a token")
-        shape = (self.heads, self.width, self.part)
+            raise ConfigError(
+                "CopyingAttention reads strings of one token and answers with a token"
+            )
+        shape = (self.heads, self.width, self.head_dim)
         embed, value, out = gaussians(key, (task.vocab, self.width), shape, shape)
         embed = embed * self.width**-0.5
-        return Params(embed, value * self.part**-0.5, out / self.width, jnp.zeros(self.heads))
+        return Params(embed, value * self.head_dim**-0.5, out / self.width, jnp.zeros(self.heads))
 
     def __call__(
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
@@ -45,6 +47,6 @@ class CopyingAttention(Model):
         features = params.embed[inputs[0]]
         values = jnp.einsum("d,hdp->hp", features, params.value)
         passed = jnp.einsum("hp,hdp->d", values, params.out) / self.heads
-        passed = passed + self.copy * jnp.mean(params.b) * features
+        passed = passed + self.vo_identity * jnp.mean(params.b) * features
         outputs = jnp.broadcast_to(params.embed @ passed, (len(at), len(params.embed)))
         return Trace(outputs, jnp.broadcast_to(passed, (1, len(at), len(passed))))

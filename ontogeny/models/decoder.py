@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import Invalid, choice, count, number, static
+from ..core.fields import ConfigError, choice, count, flag, number
+from ..core.types import Model, Task, Trace
 from .initial import gaussians, norm, uniforms
 from .layers import Norm, unstacked
 from .rotary import turned
@@ -23,8 +23,8 @@ class Block(NamedTuple):
     value: Float[Array, "*depth width width"]
     out: Float[Array, "*depth width width"]
     forward_norm: Norm
-    widen: Float[Array, "*depth width hidden"]
-    narrow: Float[Array, "*depth hidden width"]
+    mlp_in: Float[Array, "*depth width hidden"]
+    mlp_out: Float[Array, "*depth hidden width"]
 
 
 class Params(NamedTuple):
@@ -44,31 +44,31 @@ class Decoder(Model):
     """
 
     width: int = count(64)
-    depth: int = count(2)
-    heads: int = count(4)
-    widening: int = count(4)  # hidden units for each of the width
+    depth: int = count(2, most=1000)
+    heads: int = count(4, most=1000)
+    mlp_ratio: int = count(4)  # hidden units for each of the width
     positions: str = choice("learned", "none", "rotary")
-    causal: bool = static(default=True)
-    parallel: bool = static(default=False)
+    causal: bool = flag(True)
+    parallel: bool = flag(False)
     readout: str = choice("last", "each")  # each: layer by layer, an equal part of the answers
     scale: float = number(1.0, above=0)  # standard deviation of initial embeddings
 
     def __check_init__(self) -> None:
         super().__check_init__()
         if self.width % (2 * self.heads):
-            raise Invalid(
+            raise ConfigError(
                 f"Decoder.width={self.width}: each of {self.heads} heads needs an even width"
             )
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
-        width, depth, hidden = self.width, self.depth, self.widening * self.width
+        width, depth, hidden = self.width, self.depth, self.mlp_ratio * self.width
         if self.readout == "each" and task.answers % depth:
-            raise Invalid(
+            raise ConfigError(
                 f"Decoder.readout: {task.answers} answers are not {depth} equal parts, one a layer"
             )
         embeddings, weights = jr.split(key)
         tokens, positions = gaussians(embeddings, (task.vocab, width), (task.length, width))
-        query, key_, value, out, widen, narrow, unembed = uniforms(
+        query, key_, value, out, mlp_in, mlp_out, unembed = uniforms(
             weights,
             *[(depth, width, width)] * 4,
             (depth, width, hidden),
@@ -76,7 +76,7 @@ class Decoder(Model):
             (width, task.answers),
         )
         before, between = norm(depth, width), norm(depth, width)
-        blocks = Block(before, query, key_, value, out, between, widen, narrow)
+        blocks = Block(before, query, key_, value, out, between, mlp_in, mlp_out)
         known = self.scale * positions if self.positions == "learned" else jnp.zeros((0, width))
         return Params(self.scale * tokens, known, blocks, norm(width), unembed)
 
@@ -117,7 +117,7 @@ class Decoder(Model):
         here = stream[at]
         after = here + mixed @ block.out
         read = block.forward_norm(here if self.parallel else after)
-        return after + jax.nn.relu(read @ block.widen) @ block.narrow, weights
+        return after + jax.nn.relu(read @ block.mlp_in) @ block.mlp_out, weights
 
     def _heads(self, x: Float[Array, "row width"]) -> Float[Array, "row head part"]:
         return x.reshape(len(x), self.heads, -1)

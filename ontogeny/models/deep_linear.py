@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import Invalid, count, number
+from ..core.fields import ConfigError, count, number
+from ..core.types import Model, Task, Trace
 from .initial import gaussians
 
 
@@ -15,13 +15,13 @@ class DeepLinear(Model):
     """
 
     width: int = count(128)
-    depth: int = count(4, least=2)
+    depth: int = count(4, least=2, most=1000)
     first: float = number(1e-3, least=0)  # deviation of the first layer, in units of 1/√width
     scale: float = number(1.0, least=0)  # deviation of the others, in units of 1/√width
 
     def init(self, task: Task, key: Key[Array, ""]) -> dict[str, Float[Array, "out into"]]:
         if self.width < task.vocab:
-            raise Invalid(
+            raise ConfigError(
                 f"DeepLinear.width={self.width} is too small for {task.vocab} orthonormal inputs "
                 f"and labels: it must be at least {task.vocab}"
             )

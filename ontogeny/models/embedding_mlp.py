@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import count, number
+from ..core.fields import count, number
+from ..core.types import Model, Task, Trace
 from .initial import gaussians
 
 
@@ -26,7 +26,7 @@ class Hidden(NamedTuple):
     """The same with a hidden layer between."""
 
     embed: Float[Array, "vocab width"]
-    widen: Float[Array, "width hidden"]
+    mlp_in: Float[Array, "width hidden"]
     project: Float[Array, "hidden answer"]
 
 
@@ -52,11 +52,11 @@ class EmbeddingReluMLP(Model):
     """f(x) = max(0, (Σ_t E[x_t]) A) P: the same with a hidden layer of its own."""
 
     width: int = count(128)
-    hidden: int = count(256)
+    mlp_width: int = count(256)
     gamma: float = number(0.5, least=0)
 
     def init(self, task: Task, key: Key[Array, ""]) -> Hidden:
-        width, hidden = self.width, self.hidden
+        width, hidden = self.width, self.mlp_width
         shapes = (task.vocab, width), (width, hidden), (hidden, task.answers)
         return Hidden(*(_scaled(self, weights) for weights in gaussians(key, *shapes)))
 
@@ -64,7 +64,7 @@ class EmbeddingReluMLP(Model):
         self, params: Hidden, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
         features = summed(params.embed, inputs, at)
-        return Trace(jax.nn.relu(features @ params.widen) @ params.project, features[None])
+        return Trace(jax.nn.relu(features @ params.mlp_in) @ params.project, features[None])
 
 
 class TokenSum(Model):

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Task, Together, Trace
-from ..fields import Invalid, count, number
+from ..core.fields import ConfigError, count, number
+from ..core.types import Task, Together, Trace
 from .initial import gaussians, norm
 from .layers import Linear, Norm, unstacked
 
@@ -28,8 +28,8 @@ class Block(NamedTuple):
     key_value: Linear
     mix: Linear
     mlp_norm: Norm
-    widen: Linear
-    narrow: Linear
+    mlp_in: Linear
+    mlp_out: Linear
     identities: Identities | None = None
 
 
@@ -46,13 +46,13 @@ class _GPT2(Together):
     """`depth` blocks of `heads` heads; the last block works only at the positions read."""
 
     width: int = count(128)
-    depth: int = count(4)
-    heads: int = count(4)
+    depth: int = count(4, most=1000)
+    heads: int = count(4, most=1000)
 
     def __check_init__(self) -> None:
         super().__check_init__()
         if self.width % self.heads:
-            raise Invalid(f"GPT2.width={self.width} is not divisible by heads={self.heads}")
+            raise ConfigError(f"GPT2.width={self.width} is not divisible by heads={self.heads}")
 
     @property
     def _factor(self) -> Any:
@@ -69,7 +69,7 @@ class _GPT2(Together):
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         width, depth = self.width, self.depth
-        tokens, positions, query, key_value, mix, widen, narrow = gaussians(
+        tokens, positions, query, key_value, mix, mlp_in, mlp_out = gaussians(
             key,
             (task.vocab, width),
             (task.length, width),
@@ -94,8 +94,8 @@ class _GPT2(Together):
                 key_value=linear(key_value, self._deviation(width)),
                 mix=linear(mix, self._into_stream(width)),
                 mlp_norm=norm(depth, width),
-                widen=linear(widen, self._deviation(width)),
-                narrow=linear(narrow, self._into_stream(4 * width)),
+                mlp_in=linear(mlp_in, self._deviation(width)),
+                mlp_out=linear(mlp_out, self._into_stream(4 * width)),
             ),
             norm=norm(width),
         )
@@ -150,11 +150,11 @@ class _GPT2(Together):
             copy = self._factor * block.identities.copy
             copied = (jnp.einsum("h,nhqk->nqk", copy, weights) @ seen).reshape(asking.shape)
             here = here + jnp.concatenate([jnp.sum(copy) * normed[:first], copied])
-        hidden = jax.nn.gelu(block.widen(block.mlp_norm(here)))
+        hidden = jax.nn.gelu(block.mlp_in(block.mlp_norm(here)))
         if at is None:
             alone = jnp.zeros_like(weights, shape=(*weights.shape[:2], 1, places.length))
             weights = jnp.concatenate([alone.at[..., 0].set(1.0), weights], axis=2)
-        return here + block.narrow(hidden), weights
+        return here + block.mlp_out(hidden), weights
 
     def _weights(
         self,

@@ -18,19 +18,19 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Task, Together, Trace
-from ..fields import Invalid, choice, count, number
+from ..core.fields import ConfigError, choice, count, number
+from ..core.types import Task, Together, Trace
 from .initial import gaussians, uniforms
 
 
 class FeedForward(NamedTuple):
     """Two matrices around a ReLU."""
 
-    widen: Float[Array, "hidden width"]
-    narrow: Float[Array, "width hidden"]
+    mlp_in: Float[Array, "hidden width"]
+    mlp_out: Float[Array, "width hidden"]
 
     def __call__(self, x: Float[Array, "*place width"]) -> Float[Array, "*place width"]:
-        return jax.nn.relu(x @ self.widen.T) @ self.narrow.T
+        return jax.nn.relu(x @ self.mlp_in.T) @ self.mlp_out.T
 
 
 class LinearForward(NamedTuple):
@@ -54,8 +54,8 @@ class Params(NamedTuple):
     key2: Float[Array, "width width"]
     value2: Float[Array, "width width"]
     out2: Float[Array, "width width"]
-    forward1: Any = None
-    forward2: Any = None
+    mlp1: Any = None
+    mlp2: Any = None
 
 
 MEMORIES = ("key1", "key2", "out2")  # what is trained in the simplest setting
@@ -71,7 +71,7 @@ class InductionPair(Together):
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         width = self.width
-        embeddings, weights, forward1, forward2 = jr.split(key, 4)
+        embeddings, weights, mlp1, mlp2 = jr.split(key, 4)
         tokens, positions = gaussians(embeddings, (task.vocab, width), (task.length, width))
         unembed, *square = uniforms(weights, (task.answers, width, 1), *[(width, width)] * 6)
         key1, value1, out1, key2, value2, out2 = square
@@ -85,8 +85,8 @@ class InductionPair(Together):
             key2=key2,
             value2=value2,
             out2=out2,
-            forward1=_forward(self.first, width, forward1),
-            forward2=_forward(self.last, width, forward2),
+            mlp1=_forward(self.first, width, mlp1),
+            mlp2=_forward(self.last, width, mlp2),
         )
 
     def rows(
@@ -105,8 +105,8 @@ class InductionPair(Together):
         known = jnp.concatenate([params.tokens, params.positions])
         carried = known @ (params.out1 @ params.value1).T
         stream = x + weights1 @ (carried[inputs] + carried[vocab : vocab + length])
-        if params.forward1 is not None:
-            stream = stream + params.forward1(stream)
+        if params.mlp1 is not None:
+            stream = stream + params.mlp1(stream)
 
         def read(x: Float[Array, "row length width"]) -> Float[Array, "row read width"]:
             return jnp.take_along_axis(x, at[..., None], axis=1)
@@ -119,10 +119,10 @@ class InductionPair(Together):
         weights2 = attend(asked @ jnp.swapaxes(stream, 1, 2) / self.width**0.5, at)
         met, moving = weights2 @ stream, params.out2 @ params.value2
         after = here + met @ moving.T
-        if params.forward2 is None:  # the same with fewer products: there are few answers
+        if params.mlp2 is None:  # the same with fewer products: there are few answers
             outputs = flat(here) @ params.unembed.T + flat(met) @ (params.unembed @ moving).T
         else:
-            after = after + params.forward2(after)
+            after = after + params.mlp2(after)
             outputs = flat(after) @ params.unembed.T
         residual = jnp.stack([read(x), here, after], axis=1)
         return Trace(
@@ -150,9 +150,11 @@ class OneHotPair(InductionPair):
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         known, width = task.vocab + task.length, self.width
         if self.first != "none" or self.last == "relu":
-            raise Invalid("OneHotPair starts at nothing: of feed-forward layers only last='linear'")
+            raise ConfigError(
+                "OneHotPair starts at nothing: of feed-forward layers only last='linear'"
+            )
         if width < 2 * known + task.answers:
-            raise Invalid(
+            raise ConfigError(
                 f"OneHotPair.width={width}: {known} tokens and places, moved ones and "
                 f"{task.answers} answers need {2 * known + task.answers}"
             )
@@ -168,7 +170,7 @@ class OneHotPair(InductionPair):
             key2=nothing,
             value2=axes,
             out2=nothing,
-            forward2=LinearForward(nothing) if self.last == "linear" else None,
+            mlp2=LinearForward(nothing) if self.last == "linear" else None,
         )
 
 
@@ -183,8 +185,8 @@ def attend(
 
 def _forward(kind: str, width: int, key: Key[Array, ""]) -> Any:
     if kind == "relu":
-        widen, narrow = uniforms(key, (1, width, 4 * width), (1, 4 * width, width))
-        return FeedForward(widen[0].T, narrow[0].T)
+        mlp_in, mlp_out = uniforms(key, (1, width, 4 * width), (1, 4 * width, width))
+        return FeedForward(mlp_in[0].T, mlp_out[0].T)
     if kind == "linear":
         return LinearForward(uniforms(key, (width, width))[0])
     return None

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from ..core import Model, Task, Trace
-from ..fields import Invalid, choice, number
+from ..core.fields import ConfigError, choice, number
+from ..core.types import Model, Task, Trace
 from ..tasks.templates import Templates
 from ..theory.template_kernel import number_of_pairs
 
@@ -48,10 +48,10 @@ class KernelMachine(Model):
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         """Nothing learnt: a solver (`KernelRidge`) fills it."""
         if not isinstance(task, Templates) or task.symbolic:
-            raise Invalid("KernelMachine needs a Templates task whose labels are numbers")
+            raise ConfigError("KernelMachine needs a Templates task whose labels are numbers")
         patterns = number_of_pairs(task.parsed)
         if patterns > _MOST_PATTERNS:
-            raise Invalid(f"KernelMachine: {patterns} patterns are more than {_MOST_PATTERNS}")
+            raise ConfigError(f"KernelMachine: {patterns} patterns are more than {_MOST_PATTERNS}")
         templates = len(task.parsed)
         return Params(
             strings=jnp.zeros((task.most, task.length + 1), jnp.int32),

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import count, number
+from ..core.fields import count, number
+from ..core.types import Model, Task, Trace
 from .initial import gaussians
 
 

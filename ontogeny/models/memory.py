@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import count, number
+from ..core.fields import count, number
+from ..core.types import Model, Task, Trace
 from .initial import gaussians, linears
 from .layers import Linear
 
@@ -26,8 +26,8 @@ class Layers(NamedTuple):
 
     embed: Float[Array, "vocab width"]
     unembed: Float[Array, "answer width"]
-    widen: Linear
-    narrow: Float[Array, "hidden width"]
+    mlp_in: Linear
+    mlp_out: Float[Array, "hidden width"]
 
 
 class LinearMemory(Model):
@@ -47,25 +47,25 @@ class LinearMemory(Model):
         return Trace(said @ params.unembed.T, jnp.stack([features, said]))
 
 
-class LayeredMemory(Model):
-    """F(z)_y = u_yᵀ V σ(W e_z + b): `widen` and `narrow` are to be trained."""
+class MLPMemory(Model):
+    """F(z)_y = u_yᵀ V σ(W e_z + b): `mlp_in` and `mlp_out` are to be trained."""
 
     width: int = count(16)
-    hidden: int = count(64)
+    mlp_width: int = count(64)
     scale: float = number(1.0, above=0)  # times initial weights
 
     def init(self, task: Task, key: Key[Array, ""]) -> Layers:
         fixed, drawn = jr.split(key)
         embed, unembed = directions(fixed, task, self.width)
-        widen, narrow = linears(drawn, (self.width, self.hidden), (self.hidden, self.width))
-        first = Linear(self.scale * widen.weight, self.scale * widen.bias)
-        return Layers(embed, unembed, first, self.scale * narrow.weight)
+        mlp_in, mlp_out = linears(drawn, (self.width, self.mlp_width), (self.mlp_width, self.width))
+        first = Linear(self.scale * mlp_in.weight, self.scale * mlp_in.bias)
+        return Layers(embed, unembed, first, self.scale * mlp_out.weight)
 
     def __call__(
         self, params: Layers, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
         features = params.embed[inputs[at]]
-        said = jax.nn.relu(params.widen(features)) @ params.narrow
+        said = jax.nn.relu(params.mlp_in(features)) @ params.mlp_out
         return Trace(said @ params.unembed.T, jnp.stack([features, said]))
 
 

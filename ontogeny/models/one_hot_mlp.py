@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import count, number
+from ..core.fields import count, number
+from ..core.types import Model, Task, Trace
 from .initial import linears, uniforms
 from .layers import Linear
 
@@ -26,7 +26,7 @@ class OneHotMLP(Model):
     """ReLU layers, as torch starts them; `incidence` scales XXᵀ, which is put beside the input."""
 
     width: int = count(256)
-    depth: int = count(3, least=2)  # with the output layer
+    depth: int = count(3, least=2, most=1000)  # with the output layer
     incidence: float = number(0.0)
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:

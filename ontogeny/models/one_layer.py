@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import Invalid, count, number
+from ..core.fields import ConfigError, count, number
+from ..core.types import Model, Task, Trace
 from .initial import gaussians
 
 
@@ -40,7 +40,7 @@ class _OneLayer(Model):
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         if self.width < task.vocab:
-            raise Invalid(
+            raise ConfigError(
                 f"{type(self).__name__}.width={self.width} is too small for {task.vocab} "
                 f"orthonormal tokens: it must be at least {task.vocab}"
             )
@@ -73,14 +73,14 @@ class OneLayer(_OneLayer):
     is then a number: it costs nothing and can be swept.
     """
 
-    hidden: float = number(16.0, above=0)  # m
+    mlp_width: float = number(16.0, above=0)  # m
 
     def _output_shape(self, vocab: int) -> tuple[int, ...]:
         return (vocab, self.width)
 
     def readout_gain(self) -> Any:
         """What outputs are multiplied with: outputs = gain · features @ outputᵀ."""
-        return self.gain * jnp.sqrt(self.width / self.hidden)
+        return self.gain * jnp.sqrt(self.width / self.mlp_width)
 
     def _read(
         self, output: Float[Array, "vocab width"], features: Float[Array, "read width"]
@@ -92,14 +92,14 @@ class OneLayer(_OneLayer):
 class ReluLayer(_OneLayer):
     """The same with a ReLU: logit k = (λ/m) Σᵣ max(0, wₖᵣ · v). Nothing can be left out."""
 
-    hidden: int = count(8)  # m
+    mlp_width: int = count(8)  # m
 
     def _output_shape(self, vocab: int) -> tuple[int, ...]:
-        return (vocab * self.hidden, self.width)
+        return (vocab * self.mlp_width, self.width)
 
     def _read(
         self, output: Float[Array, "unit width"], features: Float[Array, "read width"]
     ) -> Float[Array, "read vocab"]:
-        active = jax.nn.relu(features @ output.T).reshape(len(features), -1, self.hidden)
+        active = jax.nn.relu(features @ output.T).reshape(len(features), -1, self.mlp_width)
         outputs: Array = jnp.mean(active, axis=-1) * (self.gain * self.width**0.5)
         return outputs

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import count
+from ..core.fields import count
+from ..core.types import Model, Task, Trace
 from .initial import gaussians, linears
 from .layers import Linear
 

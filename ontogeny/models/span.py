@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Key
 
-from ..core import Task
-from ..fields import number
+from ..core.fields import number
+from ..core.types import Task
 from .one_layer import OneLayer, Params
 
 

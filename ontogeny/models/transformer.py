@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import Invalid, count, number, static
+from ..core.fields import ConfigError, count, flag, number
+from ..core.types import Model, Task, Trace
 from .initial import gaussians, linears, norm, uniforms
 from .layers import Linear, Norm, normalised, unstacked
 
@@ -36,8 +36,8 @@ class MLP(NamedTuple):
     """The layer that follows."""
 
     norm: Norm
-    widen: Linear
-    narrow: Linear
+    mlp_in: Linear
+    mlp_out: Linear
 
 
 class Params(NamedTuple):
@@ -55,28 +55,31 @@ class Transformer(Model):
     """Pre-norm, unmasked, read at [CLS]; `match` and `copy` scale what a and b add."""
 
     width: int = count(128)
-    depth: int = count(2)
-    heads: int = count(16)
-    part: int = count(64)  # width of a head
-    hidden: int = count(256)
-    match: float = number(0.0)  # times a; at 0 there is no such identity
-    copy: float = number(0.0)  # times b
+    depth: int = count(2, most=1000)
+    heads: int = count(16, most=1000)
+    head_dim: int = count(64)  # width of a head
+    mlp_width: int = count(256)
+    kq_identity: float = number(0.0)  # times a; at 0 there is no such identity
+    vo_identity: float = number(0.0)  # times b
     scale: float = number(1.0, least=0)  # times all initial weights but embeddings and the head
-    tied: bool = static(default=False)  # answers are read with the embeddings themselves
+    tied: bool = flag(False)  # answers are read with the embeddings themselves
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         embeddings, weights, affine = jr.split(key, 3)
-        width, depth, heads, part = self.width, self.depth, self.heads, self.part
+        width, depth, heads, part = self.width, self.depth, self.heads, self.head_dim
         tokens, positions, cls = gaussians(
             embeddings, (task.vocab, width), (task.length + 1, width), (width,)
         )
         into = (depth, width, heads * part)
         query, key_, value, out = uniforms(weights, into, into, into, (depth, into[-1], width))
-        widen, narrow, head = linears(
-            affine, (depth, width, self.hidden), (depth, self.hidden, width), (width, task.answers)
+        mlp_in, mlp_out, head = linears(
+            affine,
+            (depth, width, self.mlp_width),
+            (depth, self.mlp_width, width),
+            (width, task.answers),
         )
         if self.tied and task.answers != task.vocab:
-            raise Invalid(
+            raise ConfigError(
                 f"Transformer.tied: the answers of {type(task).__name__} are not its tokens"
             )
 
@@ -96,7 +99,7 @@ class Transformer(Model):
             a=zeros,
             b=zeros,
         )
-        mlp = MLP(norm(depth, width), scaled(widen), scaled(narrow))
+        mlp = MLP(norm(depth, width), scaled(mlp_in), scaled(mlp_out))
         return Params(tokens, positions, cls, attention, mlp, None if self.tied else head)
 
     def __call__(
@@ -127,8 +130,8 @@ class Transformer(Model):
                 mixed, weights = self._at_cls(attention, attention.norm(stream), seen)
                 stream = stream[-1:]
             stream = stream + mixed
-            hidden = jax.nn.gelu(mlp.widen(mlp.norm(stream)), approximate=False)
-            stream = stream + mlp.narrow(hidden)
+            hidden = jax.nn.gelu(mlp.mlp_in(mlp.norm(stream)), approximate=False)
+            stream = stream + mlp.mlp_out(hidden)
             residual.append(stream[-1])
             seen_by.append(weights[:, -1])
         normed = normalised(stream[-1])
@@ -142,25 +145,25 @@ class Transformer(Model):
             jnp.einsum("nd,dhp->nhp", x, weights)
             for weights in (attention.query, attention.key, attention.value)
         )
-        scores = jnp.einsum("qhp,khp->hqk", query, key) / self.part**0.5
-        scores = scores + self.match * attention.a[:, None, None] * (x @ x.T)
+        scores = jnp.einsum("qhp,khp->hqk", query, key) / self.head_dim**0.5
+        scores = scores + self.kq_identity * attention.a[:, None, None] * (x @ x.T)
         weights = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1)
         mixed = jnp.einsum("hqk,khp->qhp", weights, value)
         passed = jnp.tensordot(attention.b, weights, 1) @ x
-        return jnp.einsum("qhp,hpd->qd", mixed, attention.out) + self.copy * passed, weights
+        return jnp.einsum("qhp,hpd->qd", mixed, attention.out) + self.vo_identity * passed, weights
 
     def _at_cls(
         self, attention: Attention, x: Float[Array, "place width"], seen: Bool[Array, " place"]
     ) -> tuple[Float[Array, "1 width"], Float[Array, "head 1 place"]]:
         """The same for the last place only: scores and values are taken of sums over places."""
         query = jnp.einsum("d,dhp->hp", x[-1], attention.query)
-        asked = jnp.einsum("hp,dhp->hd", query, attention.key) / self.part**0.5
-        asked = asked + self.match * attention.a[:, None] * x[-1]
+        asked = jnp.einsum("hp,dhp->hd", query, attention.key) / self.head_dim**0.5
+        asked = asked + self.kq_identity * attention.a[:, None] * x[-1]
         weights = jax.nn.softmax(jnp.where(seen, asked @ x.T, -jnp.inf), axis=-1)
         met = weights @ x
         mixed = jnp.einsum("hd,dhp->hp", met, attention.value)
         passed = attention.b @ met
-        out = jnp.einsum("hp,hpd->d", mixed, attention.out) + self.copy * passed
+        out = jnp.einsum("hp,hpd->d", mixed, attention.out) + self.vo_identity * passed
         return out[None], weights[:, None]
 
 
@@ -180,7 +183,7 @@ class MimeticTransformer(Transformer):
         (noise,) = gaussians(jr.fold_in(key, 1), (self.depth, self.heads, width, width))
         wanted = self.alpha * noise * width**-0.5 + self.beta * jnp.eye(width)
         left, sizes, right = jnp.linalg.svd(wanted)
-        root = jnp.sqrt(sizes[..., None, : self.part])
-        query = jnp.moveaxis(left[..., : self.part] * root, 1, 2)
-        key_ = jnp.moveaxis(jnp.swapaxes(right, -1, -2)[..., : self.part] * root, 1, 2)
+        root = jnp.sqrt(sizes[..., None, : self.head_dim])
+        query = jnp.moveaxis(left[..., : self.head_dim] * root, 1, 2)
+        key_ = jnp.moveaxis(jnp.swapaxes(right, -1, -2)[..., : self.head_dim] * root, 1, 2)
         return params._replace(attention=params.attention._replace(query=query, key=key_))

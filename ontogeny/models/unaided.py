@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from ..core import Batch, Params
+from ..core.types import Batch, Params
 from ..tasks.lego import Lego, Sentence
 from .clauses import ClauseModel, Written, sentences_of
 

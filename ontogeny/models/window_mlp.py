@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Model, Task, Trace
-from ..fields import count
+from ..core.fields import count
+from ..core.types import Model, Task, Trace
 from .initial import gaussians, linears
 from .layers import Linear
 
@@ -25,14 +25,14 @@ class WindowMLP(Model):
 
     width: int = count(16)  # of an embedding
     window: int = count(16)
-    hidden: int = count(256)
-    depth: int = count(3, least=2)  # with the output layer
+    mlp_width: int = count(256)
+    depth: int = count(3, least=2, most=1000)  # with the output layer
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         embeddings, weights = jr.split(key)
         (tokens,) = gaussians(embeddings, (task.vocab, self.width))
-        between = [(self.hidden, self.hidden)] * (self.depth - 2)
-        into, out = (self.window * self.width, self.hidden), (self.hidden, task.answers)
+        between = [(self.mlp_width, self.mlp_width)] * (self.depth - 2)
+        into, out = (self.window * self.width, self.mlp_width), (self.mlp_width, task.answers)
         return Params(tokens, tuple(linears(weights, into, *between, out)))
 
     def __call__(

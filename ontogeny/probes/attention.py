@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
-from ..fields import count, split
+from ..core.fields import ConfigError, count, split
+from ..core.types import Moment, Probe
 
 
 class Imbalance(Probe):
@@ -14,5 +14,8 @@ class Imbalance(Probe):
     layer: int = count(0, least=0)
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
-        weights = now.trace(now.batch(self.split)).attention[self.layer]
+        layers = now.trace(now.batch(self.split)).attention
+        if self.layer >= len(layers):
+            raise ConfigError(f"Imbalance.layer={self.layer}: the model has {len(layers)}")
+        weights = layers[self.layer]
         return jnp.max(jnp.abs(weights - 1 / weights.shape[-1]))

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
-from ..fields import split
+from ..core.fields import split
+from ..core.types import Moment, Probe
 
 
 class Loss(Probe):
@@ -16,31 +16,31 @@ class Loss(Probe):
         return now.loss(now.batch(self.split))
 
 
-class Success(Probe):
+class Accuracy(Probe):
     """The fraction of a split on which the right answer has the top output."""
 
     split: str = split()
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch = now.batch(self.split)
-        return batch.mean(now.task.right(now.trace(batch).outputs, batch))
+        return batch.mean(now.task.correct(now.trace(batch).outputs, batch))
 
 
-class Error(Probe):
+class ErrorRate(Probe):
     """The fraction of a split on which another answer has the top output."""
 
     split: str = split()
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
-        return 1 - Success(self.split)(now)
+        return 1 - Accuracy(self.split)(now)
 
 
-class WholeSuccess(Probe):
+class SequenceAccuracy(Probe):
     """The fraction of a split on which every token of the answer has the top output."""
 
     split: str = split()
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch = now.batch(self.split)
-        right = now.task.right(now.trace(batch).outputs, batch)
+        right = now.task.correct(now.trace(batch).outputs, batch)
         return batch.mean(jnp.all(right, axis=1, keepdims=True))

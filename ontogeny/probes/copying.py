@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
-from ..fields import Invalid, split
+from ..core.fields import ConfigError, split
+from ..core.types import Moment, Probe
 from ..tasks.triggers import Triggers
 from .induction import best_head
 
@@ -20,7 +20,7 @@ class Copied(Probe):
         batch = now.batch(self.split)
         trace = now.trace(batch)
         if not trace.attention:
-            raise Invalid(f"Copied is about attention: {type(now.model).__name__} has none")
+            raise ConfigError(f"Copied is about attention: {type(now.model).__name__} has none")
         looked = jnp.argmax(trace.attention[-1], axis=-1)
         row = jnp.arange(len(batch.at))[:, None, None]
         said = jnp.argmax(trace.outputs, axis=-1)
@@ -32,12 +32,12 @@ class BigramGap(Probe):
     entropy in nats, a mean over the tokens that are not triggers."""
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
-        if not isinstance(now.task, Triggers) or getattr(now.params, "forward2", None) is None:
-            raise Invalid("BigramGap needs Triggers and a model with a last feed-forward layer")
+        if not isinstance(now.task, Triggers) or getattr(now.params, "mlp2", None) is None:
+            raise ConfigError("BigramGap needs Triggers and a model with a last feed-forward layer")
         plain = jnp.ones(now.task.vocab)
         if now.task.fixed:
             plain = plain.at[now.task.commonest].set(0.0)
-        said = jax.nn.log_softmax(now.params.forward2(now.params.tokens) @ now.params.unembed.T)
+        said = jax.nn.log_softmax(now.params.mlp2(now.params.tokens) @ now.params.unembed.T)
         after = jnp.asarray(now.task.bigrams.after)
         known = jnp.log(jnp.where(after > 0, after, 1.0))
         gaps = jnp.sum(after * (known - said), axis=1)

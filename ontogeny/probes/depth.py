@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
-from ..fields import Invalid, split
+from ..core.fields import ConfigError, split
+from ..core.types import Moment, Probe
 from ..models.deep_linear import DeepLinear
 from ..theory.depth import alignment
 
@@ -19,7 +19,9 @@ class PredictedAlignment(Probe):
 
     def __call__(self, now: Moment) -> Float[Array, " layer"]:
         if not isinstance(now.model, DeepLinear):
-            raise Invalid(f"PredictedAlignment is about DeepLinear, not {type(now.model).__name__}")
+            raise ConfigError(
+                f"PredictedAlignment is about DeepLinear, not {type(now.model).__name__}"
+            )
         features = now.trace(now.batch(self.split)).residual[:, :, 0]
         lengths = jnp.mean(jnp.sum(features**2, axis=-1), axis=0)
         predicted = alignment(jnp.square(now.model.first), lengths)

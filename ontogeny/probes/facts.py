@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Batch, Moment, Probe
-from ..fields import Invalid, split
+from ..core.fields import ConfigError, split
+from ..core.types import Batch, Moment, Probe
 from ..tasks.facts import Facts
 
 Chances = Float[Array, "row read relation choice"]
@@ -19,7 +19,7 @@ class _OfRelation(Probe):
     def __call__(self, now: Moment) -> Float[Array, ""]:
         task = now.task
         if not isinstance(task, Facts):
-            raise Invalid(f"{type(self).__name__} is about Facts, not {type(task).__name__}")
+            raise ConfigError(f"{type(self).__name__} is about Facts, not {type(task).__name__}")
         batch = now.batch(self.split)
         chances = jax.nn.softmax(task.possible(now.trace(batch).outputs), axis=-1)
         blocks = chances.reshape(*chances.shape[:2], -1, task.choices)

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
-from ..fields import Invalid, split
+from ..core.fields import ConfigError, split
+from ..core.types import Moment, Probe
 from ..models.one_layer import OneLayer
 from ..theory.resemblance import gradients
 
@@ -17,7 +17,7 @@ class GradientError(Probe):
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         if not isinstance(now.model, OneLayer):
-            raise Invalid(f"Lemma 1 is about OneLayer, not {type(now.model).__name__}")
+            raise ConfigError(f"Lemma 1 is about OneLayer, not {type(now.model).__name__}")
         batch, gain = now.batch(self.split), now.model.readout_gain()
         automatic = jax.grad(lambda params: now.with_params(params).loss(batch))(now.params)
         tokens = jnp.eye(now.task.vocab)

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
-from ..fields import Invalid, number
+from ..core.fields import ConfigError, number
+from ..core.types import Moment, Probe
 from ..tasks.hops import Hops
 
 
@@ -17,7 +17,7 @@ class HopsByLayer(Probe):
     embedding; chance is one over the number of values.
     """
 
-    weight: float = number(1e-3, above=0)
+    ridge: float = number(1e-3, above=0)
 
     def __call__(self, now: Moment) -> Float[Array, "layer asked"]:
         task = _hops(now)
@@ -26,7 +26,7 @@ class HopsByLayer(Probe):
         def read(stream: Array, reached: Array, other: Array, truth: Array) -> Float[Array, ""]:
             wanted = jax.nn.one_hot(reached, task.values) - 1 / task.values
             spread = stream.T @ stream / len(stream)
-            ridge = self.weight * jnp.trace(spread) / len(spread) * jnp.eye(len(spread))
+            ridge = self.ridge * jnp.trace(spread) / len(spread) * jnp.eye(len(spread))
             reader = jnp.linalg.solve(spread + ridge, stream.T @ wanted / len(stream))
             return jnp.mean(jnp.argmax(other @ reader, axis=1) == truth)
 
@@ -72,5 +72,5 @@ class HopAttention(Probe):
 
 def _hops(now: Moment) -> Hops:
     if not isinstance(now.task, Hops):
-        raise Invalid(f"this probe is about Hops, not {type(now.task).__name__}")
+        raise ConfigError(f"this probe is about Hops, not {type(now.task).__name__}")
     return now.task

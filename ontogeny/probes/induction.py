@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ..core import Batch, Moment, Probe
-from ..fields import Invalid, choice, count, split
+from ..core.fields import ConfigError, choice, count, split
+from ..core.types import Batch, Moment, Probe
 from ..models.induction import InductionPair, Params
 from ..tasks.triggers import Triggers
 
@@ -23,7 +23,9 @@ class MemoryRecall(Probe):
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         if not isinstance(now.model, InductionPair):
-            raise Invalid(f"MemoryRecall looks into InductionPair, not {type(now.model).__name__}")
+            raise ConfigError(
+                f"MemoryRecall looks into InductionPair, not {type(now.model).__name__}"
+            )
         p: Params = now.params
         match self.memory:
             case "copying" | "copying, noise aside":
@@ -46,7 +48,7 @@ def _recalled(scores: Float[Array, "key answer"]) -> Float[Array, ""]:
     return jnp.mean(jnp.argmax(scores, axis=1) == jnp.arange(len(scores)))
 
 
-class PreviousToken(Probe):
+class PreviousTokenScore(Probe):
     """How often the best head of a layer, right after a trigger, looks at the trigger most."""
 
     split: str = split("test")
@@ -56,7 +58,7 @@ class PreviousToken(Probe):
         batch = now.batch(self.split)
         layers = now.trace(batch).attention
         if self.layer >= len(layers) - 1:  # the last layer looks only from the places read
-            raise Invalid("PreviousToken needs a layer before the last: depth=2")
+            raise ConfigError("PreviousToken needs a layer before the last: depth=2")
         after = jnp.minimum(batch.at + 1, batch.inputs.shape[1] - 1)
         looked = _looked(layers[self.layer], after)
         inside = batch._replace(weights=batch.weights * (batch.at < after))
@@ -73,7 +75,7 @@ class InductionScore(Probe):
         batch = now.batch(self.split)
         layers = now.trace(batch).attention
         if self.layer >= len(layers):
-            raise Invalid(f"InductionScore.layer={self.layer}: the model has {len(layers)}")
+            raise ConfigError(f"InductionScore.layer={self.layer}: the model has {len(layers)}")
         last = self.layer == len(layers) - 1
         attention = layers[self.layer]
         looked = jnp.argmax(attention, axis=-1) if last else _looked(attention, batch.at)
@@ -99,22 +101,24 @@ class NoiseMargin(Probe):
     """How far the last feed-forward layer, told a trigger alone, puts noise before other tokens."""
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
-        if not isinstance(now.task, Triggers) or getattr(now.params, "forward2", None) is None:
-            raise Invalid("NoiseMargin needs Triggers and a model with a last feed-forward layer")
+        if not isinstance(now.task, Triggers) or getattr(now.params, "mlp2", None) is None:
+            raise ConfigError(
+                "NoiseMargin needs Triggers and a model with a last feed-forward layer"
+            )
         trigger = now.params.tokens[now.task.commonest]
-        said = jnp.mean(now.params.forward2(trigger) @ now.params.unembed.T, axis=0)
+        said = jnp.mean(now.params.mlp2(trigger) @ now.params.unembed.T, axis=0)
         others = said.at[now.task.noise_token].set(-jnp.inf)
         return said[now.task.noise_token] - jnp.max(others)
 
 
-class NoiseChance(Probe):
+class NoiseProbability(Probe):
     """The chance that the model gives to the noise token where it is not to come."""
 
     split: str = split("test")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         if not isinstance(now.task, Triggers):
-            raise Invalid(f"NoiseChance is about Triggers, not {type(now.task).__name__}")
+            raise ConfigError(f"NoiseChance is about Triggers, not {type(now.task).__name__}")
         batch = now.batch(self.split)
         chances = jax.nn.softmax(now.trace(batch).outputs, axis=-1)
         return batch.mean(chances[..., now.task.noise_token])

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
-from ..fields import Invalid, count, split
+from ..core.fields import ConfigError, count, split
+from ..core.types import Moment, Probe
 from ..models.kernel_machine import KernelMachine
 from ..tasks.templates import Templates
 
@@ -12,7 +12,9 @@ from ..tasks.templates import Templates
 def machine(now: Moment) -> tuple[KernelMachine, Templates]:
     """The moment's model and task, if they are a kernel machine on templates."""
     if not isinstance(now.model, KernelMachine) or not isinstance(now.task, Templates):
-        raise Invalid(f"this is about a KernelMachine on Templates, not {type(now.model).__name__}")
+        raise ConfigError(
+            f"this is about a KernelMachine on Templates, not {type(now.model).__name__}"
+        )
     return now.model, now.task
 
 

@@ -4,15 +4,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
-from ..fields import Invalid, choice, split
+from ..core.fields import ConfigError, choice, split
+from ..core.types import Moment, Probe
 from ..models.block_sparse import BlockSparse, feature_magnitudes
 from ..models.clauses import ClauseModel, lego, sentences_of
 from ..models.unaided import faultless, right_unaided
 from ..tasks.lego import Lego, Sentence
 
 
-class Unaided(Probe):
+class RolloutAccuracy(Probe):
     """How many chains are right from the first answer to the last when the model writes them all
     itself, each answer the likeliest."""
 
@@ -24,7 +24,7 @@ class Unaided(Probe):
         return jnp.mean(faultless(model, now.params, now.batch(self.split), task))
 
 
-class UnaidedByStep(Probe):
+class RolloutAccuracyByStep(Probe):
     """How often each answer is right when the model writes them all itself."""
 
     alone = True
@@ -47,7 +47,7 @@ class Retrieval(Probe):
         return jnp.mean(retrieved(now, self.split)[..., place], axis=0)
 
 
-class Concentration(Probe):
+class AttentionLeakage(Probe):
     """ε: how much attention goes to any other clause. A mean over answers, heads and sentences."""
 
     split: str = split("train")
@@ -82,7 +82,7 @@ class Diagonals(Probe):
     def __call__(self, now: Moment) -> Float[Array, "block 2"]:
         theory(now)
         found = []
-        for block in (now.params.look, now.params.keep):
+        for block in (now.params.q43, now.params.q44):
             off = block * (1 - jnp.eye(len(block)))
             found.append(jnp.stack([jnp.mean(jnp.diag(block)), jnp.max(jnp.abs(off))]))
         return jnp.stack(found)
@@ -148,7 +148,7 @@ class Combinations(Probe):
 def read_by_clauses(now: Moment) -> tuple[ClauseModel, Lego]:
     """The model and the task, if they are of clauses."""
     if not isinstance(now.model, ClauseModel):
-        raise Invalid(f"this probe is about models of clauses, not {type(now.model).__name__}")
+        raise ConfigError(f"this probe is about models of clauses, not {type(now.model).__name__}")
     return now.model, lego(now.model, now.task)
 
 
@@ -156,7 +156,7 @@ def theory(now: Moment) -> tuple[BlockSparse, Lego]:
     """The theorems' model, and the task."""
     model, task = read_by_clauses(now)
     if not isinstance(model, BlockSparse):
-        raise Invalid(f"this probe is about BlockSparse, not {type(model).__name__}")
+        raise ConfigError(f"this probe is about BlockSparse, not {type(model).__name__}")
     return model, task
 
 

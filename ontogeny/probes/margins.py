@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Batch, Moment, Probe
-from ..fields import Invalid, split
+from ..core.fields import ConfigError, split
+from ..core.types import Batch, Moment, Probe
 from ..tasks.two_hop import TwoHop
 from ..theory.margin import gaps
 
@@ -34,14 +34,14 @@ class RelativeMargin(Probe):
         return jnp.min(_leads(now, asked)) / jnp.where(unit > 0, unit, 1.0)
 
 
-class ObjectSuccess(Probe):
+class ObjectAccuracy(Probe):
     """The fraction of a split that is right if only objects compete for the answer."""
 
     split: str = split("composed")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         if not isinstance(now.task, TwoHop) or now.task.letters > 1:
-            raise Invalid("ObjectSuccess is about TwoHop with letters=1")
+            raise ConfigError("ObjectSuccess is about TwoHop with letters=1")
         objects = now.task.numbers(now.task.hops)
         batch = now.batch(self.split)
         best = jnp.argmax(now.trace(batch).outputs[..., objects.start : objects.stop], axis=-1)

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
-from ..fields import Invalid, split
+from ..core.fields import ConfigError, split
+from ..core.types import Moment, Probe
 from ..models.memory import LinearMemory
 
 
@@ -16,7 +16,7 @@ class LemmaError(Probe):
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         if not isinstance(now.model, LinearMemory):
-            raise Invalid(f"LemmaError is about LinearMemory, not {type(now.model).__name__}")
+            raise ConfigError(f"LemmaError is about LinearMemory, not {type(now.model).__name__}")
         params, batch = now.params, now.batch(self.split)
 
         def loss(weights: Float[Array, "width width"]) -> Float[Array, ""]:

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
+from ..core.types import Moment, Probe
 
 
 class Parameters(Probe):

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
-from ..fields import split, static
+from ..core.fields import ConfigError, count, split
+from ..core.types import Moment, Probe
 
 
 class Resemblance(Probe):
@@ -16,10 +16,10 @@ class Resemblance(Probe):
 
     left: str = split()
     right: str = split()
-    layer: int = static(default=-1)
+    layer: int = count(-1, least=-1000)
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
-        return jnp.mean(cosines(now, self.left, self.right)[:, self.layer])
+        return jnp.mean(_at_layer(now, self.left, self.right, self.layer))
 
 
 class PairResemblance(Probe):
@@ -27,10 +27,10 @@ class PairResemblance(Probe):
 
     left: str = split()
     right: str = split()
-    layer: int = static(default=-1)
+    layer: int = count(-1, least=-1000)
 
     def __call__(self, now: Moment) -> Float[Array, " row"]:
-        return cosines(now, self.left, self.right)[:, self.layer]
+        return _at_layer(now, self.left, self.right, self.layer)
 
 
 class ResemblanceByLayer(Probe):
@@ -52,6 +52,13 @@ class Angles(Probe):
     def __call__(self, now: Moment) -> Float[Array, "layer row"]:
         inside = jnp.clip(cosines(now, self.left, self.right), -1.0, 1.0)
         return jnp.degrees(jnp.arccos(inside)).T
+
+
+def _at_layer(now: Moment, left: str, right: str, layer: int) -> Float[Array, " row"]:
+    found = cosines(now, left, right)
+    if not -found.shape[1] <= layer < found.shape[1]:  # which JAX would clamp without a word
+        raise ConfigError(f"layer={layer}: this model has layers 0 to {found.shape[1] - 1}")
+    return found[:, layer]
 
 
 def cosines(now: Moment, left: str, right: str) -> Float[Array, "row layer"]:

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ..core import Moment, Probe
-from ..fields import split
+from ..core.fields import split
+from ..core.types import Moment, Probe
 
 
 class Separation(Probe):

@@ -5,8 +5,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe, parted
-from ..fields import split, static
+from ..core.fields import names, split
+from ..core.types import Moment, Probe, partition
 
 
 class Transfer(Probe):
@@ -18,10 +18,10 @@ class Transfer(Probe):
 
     towards: str = split("test")
     train: str = split("train")
-    parts: tuple[str, ...] = static(default=())
+    trainable: tuple[str, ...] = names(())
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
-        moving, still = parted(now.params, self.parts)
+        moving, still = partition(now.params, self.trainable)
 
         def slope(of: str) -> jax.Array:
             batch = now.batch(of)

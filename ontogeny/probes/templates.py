@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..core import Moment, Probe
-from ..fields import Invalid, split
+from ..core.fields import ConfigError, split
+from ..core.types import Moment, Probe
 from ..tasks.two_hop import TwoHop
 from ..theory.margin import gaps
 from ..theory.two_hop import Symmetric, with_identity, without_identity
@@ -116,7 +116,7 @@ def templates(now: Moment) -> Float[Array, "token answer"]:
     """The matrix whose row is what one token alone makes of each answer."""
     task = now.task
     if not isinstance(task, TwoHop) or task.letters > 1:
-        raise Invalid("templates are about TwoHop with letters=1")
+        raise ConfigError("templates are about TwoHop with letters=1")
     relations = task.symbols + np.arange(task.hops * task.complexity)
     names = now.world.names
     rows = jnp.concatenate([*names[: task.hops], relations])
@@ -150,5 +150,5 @@ def symmetric_matrix(part: Float[Array, " twelve"], N: int) -> Float[Array, "tok
 def _structured(probe: Probe, now: Moment) -> TwoHop:
     task = now.task
     if not isinstance(task, TwoHop) or task.complexity * (task.hops - 1) * task.letters > 1:
-        raise Invalid(f"{type(probe).__name__} is about TwoHop with two hops of complexity one")
+        raise ConfigError(f"{type(probe).__name__} is about TwoHop with two hops of complexity one")
     return task

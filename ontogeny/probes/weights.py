@@ -7,15 +7,15 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core import Moment, Params, Probe
-from ..fields import Invalid, did_you_mean, number, split, static
-from .behaviour import Success
+from ..core.fields import ConfigError, did_you_mean, number, split, string
+from ..core.types import Moment, Params, Probe
+from .behaviour import Accuracy
 
 
 class SoftRank(Probe):
     """‖W‖_F / ‖W‖₂ of a named matrix: one if it is of rank one."""
 
-    matrix: str = static()
+    matrix: str = string()
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         sizes = jnp.linalg.svd(matrix(now.params, self.matrix), compute_uv=False)
@@ -23,20 +23,20 @@ class SoftRank(Probe):
         return rank
 
 
-class TruncatedSuccess(Probe):
+class TruncatedAccuracy(Probe):
     """Success if of a named matrix only the largest singular values are left (LASER).
 
     `keep` is the fraction that stays; at 0 the matrix is gone.
     """
 
-    matrix: str = static()
+    matrix: str = string()
     split: str = split("test")
     keep: float = number(0.0, least=0, most=1)  # ρ
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         cut = truncated(matrix(now.params, self.matrix), self.keep)
         changed = eqx.tree_at(_at(self.matrix), now.params, cut)
-        return Success(self.split)(now.with_params(changed))
+        return Accuracy(self.split)(now.with_params(changed))
 
 
 def truncated(
@@ -49,10 +49,10 @@ def truncated(
 
 
 def matrix(params: Params, path: str) -> Float[Array, "out into"]:
-    """The matrix at a path of the parameters, such as `forward2.narrow`."""
+    """The matrix at a path of the parameters, such as `mlp2.mlp_out`."""
     found: Any = _at(path)(params)
     if getattr(found, "ndim", 0) != 2:
-        raise Invalid(f"{path!r} is not a matrix")
+        raise ConfigError(f"{path!r} is not a matrix")
     weights: Array = found
     return weights
 
@@ -62,7 +62,7 @@ def _at(path: str) -> Callable[[Params], Any]:
         for name in path.split("."):
             fields = getattr(params, "_fields", ())
             if name not in fields:
-                raise Invalid(f"the model has no matrix {path!r}: {did_you_mean(name, fields)}")
+                raise ConfigError(f"the model has no matrix {path!r}: {did_you_mean(name, fields)}")
             params = getattr(params, name)
         return params
 

@@ -7,8 +7,9 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from ..evidence import Evidence, Outcome, Run, interval
-from ..vary import Variation
+from ..claims.sweep import Sweep
+from ..core.evidence import Evidence, Outcome, interval
+from ..core.run import Run
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -189,8 +190,12 @@ def matrices(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
 
 
 def _moments(run: Run, probe: str) -> dict[str, np.ndarray]:
-    values, looks = run.answers[probe][0], len(run.steps)
-    places = sorted({0, max(1, looks // 8), looks // 2, looks - 1}) if looks > 2 else [looks - 1]
+    values, evaluations = run.answers[probe][0], len(run.steps)
+    places = (
+        sorted({0, max(1, evaluations // 8), evaluations // 2, evaluations - 1})
+        if evaluations > 2
+        else [evaluations - 1]
+    )
     panels = {f"step {run.steps[look]}": values[look] for look in places}
     predicted = run.answers.get(f"predicted {probe}")
     return panels if predicted is None else panels | {"theory": predicted[0, -1]}
@@ -231,12 +236,12 @@ def polar(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
     return figure
 
 
-def sweep(variation: Variation) -> Figure:
+def sweep(variation: Sweep) -> Figure:
     """Each piece of evidence over the swept values, coloured by what it says; or two sweeps."""
     return _phases(variation) if len(variation.sweeps) == 2 else _lines(variation)
 
 
-def _lines(variation: Variation) -> Figure:
+def _lines(variation: Sweep) -> Figure:
     points = [verdict.evidence for verdict in variation.verdicts.values()]
     values = next(iter(variation.sweeps.values()), ["as it is"])
     path = next(iter(variation.sweeps), "")
@@ -273,7 +278,7 @@ def _evidence_line(axis: Any, where: list[float], evidence: list[Evidence]) -> N
     axis.set_title("\n".join(_folded(evidence[0].text, 42)))
 
 
-def _phases(variation: Variation) -> Figure:
+def _phases(variation: Sweep) -> Figure:
     (across, columns), (up, rows) = variation.sweeps.items()
     order = [Outcome.CONTRADICTED, Outcome.UNDECIDED, Outcome.SUPPORTED]
     grid = [[order.index(variation.verdicts[c, r].outcome) for c in columns] for r in rows]

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from ..claim import Claim
-from ..ledger import Standing
+from ..claims.claim import Claim
+from ..claims.status import Standing
 from .tables import STYLES, number
 
 _SIGNS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..evidence import Run
-from ..external import AnyExperiment
+from ..core.external import AnyExperiment
+from ..core.run import Run
 from ..tasks.lego import Lego
 
 LOOKS = 64  # of a curve, at most

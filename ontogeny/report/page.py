@@ -1,5 +1,7 @@
 """The report: one page that opens from a file, with nothing fetched from anywhere."""
 
+import base64
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -11,11 +13,11 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
-from ..claim import Claim
-from ..evidence import quantile
-from ..ledger import Standing
-from ..spell import digest, paths, record, spell
-from ..store import write_whole
+from ..claims.claim import Claim
+from ..claims.status import Standing
+from ..core.evidence import quantile
+from ..engine.files import write_whole
+from ..engine.serialize import digest, paths, record, spell
 from . import tables
 from .outline import outline
 from .pack import packed
@@ -23,7 +25,7 @@ from .play import models
 from .strip import strip
 
 WEB = files("ontogeny.report") / "web"
-SCRIPTS = ("pack", "draw", "curves", "forms", "pictures", "models", "play", "page")
+SCRIPTS = ("vega", "pack", "draw", "curves", "forms", "pictures", "models", "play", "page")
 LIVE = ("explore",)
 
 
@@ -78,11 +80,37 @@ def _render(sections: Sequence[dict[str, Any]], notes: Mapping[str, Any], **part
             facts={"quantiles": [quantile(n) for n in range(1, 64)], "live": live},
             models=models(),
             css=Markup(_web("page.css")),
-            bundle=Markup(_web("vega.js")),
-            scripts=[Markup(_web(f"{name}.js")) for name in (*SCRIPTS, *LIVE * live)],
+            scripts=[Markup(text) for text in _scripts(live)],
+            policy=Markup(_policy(live)),
             **parts,
         )
     )
+
+
+def policy(live: bool) -> str:
+    """What a page may do, as a header says it: also, that no other page may frame it."""
+    return f"{_policy(live)}; frame-ancestors 'none'"
+
+
+@cache
+def _policy(live: bool) -> str:
+    """What a page may do: run its own scripts as they are, wear its own style, and ask nobody; or,
+    if it is live, this server. Whatever else came to be in it would not run."""
+    scripts = " ".join(map(_hash, _scripts(live)))
+    style, whom = _hash(_web("page.css")), "'self'" if live else "'none'"
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src {style}; img-src data:; "
+        f"connect-src {whom}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _scripts(live: bool) -> list[str]:
+    return [_web(f"{name}.js") for name in (*SCRIPTS, *LIVE * live)]
 
 
 def write(text: str, folder: Path) -> Path:

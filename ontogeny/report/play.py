@@ -15,23 +15,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import Experiment, Params, Probe, Stage
-from ..engine import execute
-from ..evidence import Run
-from ..lane import begin
+from ..core.run import Run
+from ..core.types import Experiment, Params, Probe, Stage
+from ..engine.execute import execute
+from ..engine.files import write_whole
+from ..engine.run import begin
+from ..engine.serialize import digest, spell
 from ..models.clauses import ClauseTransformer
 from ..models.embedding_mlp import EmbeddingMLP
 from ..models.induction import MEMORIES, InductionPair
-from ..probes.behaviour import Success
-from ..probes.lego import Unaided
+from ..probes.behaviour import Accuracy
+from ..probes.lego import RolloutAccuracy
 from ..probes.parameters import Parameters
-from ..regimes.descent import AdamW, Descent
-from ..regimes.momentum import Momentum
-from ..spell import digest, spell
-from ..store import write_whole
 from ..tasks.lego import Lego
 from ..tasks.triggers import Triggers
 from ..tasks.two_hop import TwoHop
+from ..training.descent import AdamW, GradientDescent
+from ..training.momentum import Momentum
 from .pack import coarse, pack
 
 SHIPPED = files("ontogeny.report") / "web" / "models.json"
@@ -46,8 +46,10 @@ class Played(NamedTuple):
     names: Callable[[Experiment], dict[str, Any]]
 
 
-def _taught(task: Any, model: Any, stage: Stage, looks: int, **probes: Probe) -> Experiment:
-    return Experiment(task, model, (stage,), {"weights": Parameters(), **probes}, looks=looks)
+def _taught(task: Any, model: Any, stage: Stage, evaluations: int, **probes: Probe) -> Experiment:
+    return Experiment(
+        task, model, (stage,), {"weights": Parameters(), **probes}, evaluations=evaluations
+    )
 
 
 def _characters(experiment: Experiment) -> dict[str, Any]:
@@ -83,10 +85,10 @@ def _two_hop(identity: float) -> Experiment:
     return _taught(
         task,
         model,
-        Descent(steps=400, rate=1.0),
+        GradientDescent(steps=400, learning_rate=1.0),
         20,
-        success=Success("composed"),
-        fitted=Success("train"),
+        success=Accuracy("composed"),
+        fitted=Accuracy("train"),
     )
 
 
@@ -99,9 +101,9 @@ PLAYED = {
         _taught(
             Triggers(length=48, rows=64, reads=24),
             InductionPair(width=64),
-            Momentum(steps=1200, rate=0.1, decay=1e-4, parts=MEMORIES),
+            Momentum(steps=1200, learning_rate=0.1, weight_decay=1e-4, trainable=MEMORIES),
             15,
-            success=Success("test"),
+            success=Accuracy("test"),
         ),
         _characters,
     ),
@@ -125,11 +127,11 @@ PLAYED = {
         _taught(
             Lego(action="C6", variables=26, chain=5, rows=256),
             ClauseTransformer(width=32, neurons=64, residual=True),
-            AdamW(steps=480, rate=3e-3),
+            AdamW(steps=480, learning_rate=3e-3),
             16,
-            five=Unaided("5 steps"),
-            ten=Unaided("10 steps"),
-            twenty=Unaided("20 steps"),
+            five=RolloutAccuracy("5 steps"),
+            ten=RolloutAccuracy("10 steps"),
+            twenty=RolloutAccuracy("20 steps"),
         ),
         _variables,
     ),
@@ -153,7 +155,7 @@ def named(params: Params) -> dict[str, np.ndarray]:
 
 
 def _name(path: Any) -> str:
-    """`tables.value` is `value`, `widen.bias` is `widen_bias`; the values' own matrix, `values`."""
+    """`tables.value` is `value`, `mlp_in.bias` `mlp_in_bias`; the values' own matrix, `values`."""
     keys = jax.tree_util.keystr(path, simple=True, separator=".").split(".")
     if keys == ["value"]:
         return "values"
@@ -165,13 +167,13 @@ def _name(path: Any) -> str:
 def shipped(played: Played, run: Run) -> dict[str, Any]:
     """A trained model as the page carries it. What training does not change is there once."""
     flat = coarse(run.answers["weights"][0])
-    looks = [named(unravel(played.experiment, each)) for each in flat]
+    evaluations = [named(unravel(played.experiment, each)) for each in flat]
     parts, blob, at = [], [], 0
-    for name, last in looks[-1].items():
+    for name, last in evaluations[-1].items():
         if not last.size:
             continue
-        fixed = all(np.array_equal(look[name], last) for look in looks)
-        arrays = [last] if fixed else [look[name] for look in looks]
+        fixed = all(np.array_equal(look[name], last) for look in evaluations)
+        arrays = [last] if fixed else [look[name] for look in evaluations]
         rows, columns = last.shape
         parts.append({"name": name, "rows": rows, "columns": columns, "at": at, "fixed": fixed})
         blob += [each.astype("<f4").tobytes() for each in arrays]

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..evidence import Evidence, Outcome
-from ..ledger import Standing
-from ..store import write_whole
+from ..claims.status import Standing
+from ..core.evidence import Evidence, Outcome
+from ..engine.files import write_whole
 from . import figures, latex, tidy
 
 KINDS = (".pdf", ".svg", ".png")

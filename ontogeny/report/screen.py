@@ -7,10 +7,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ..claim import Claim, Scale, Verdict
-from ..spell import spell
-from ..store import Store
-from ..vary import Variation
+from ..claims.claim import Claim, Scale, Verdict
+from ..claims.sweep import Sweep
+from ..engine.serialize import spell
+from ..engine.store import Store
 from .outline import outline
 from .tables import badge, evidence, ours, tally, verdicts
 
@@ -35,7 +35,7 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
         screen.print(f"  {row['says']}", highlight=False, markup=False)
         if row["untested"]:
             screen.print(f"  not tested here: {row['untested']}", markup=False)
-        for text in row["trouble"]:
+        for text in row["failures"]:
             screen.print(f"  {text}", style="yellow", markup=False)
         if row["evidence"]:
             screen.print(evidence(row))
@@ -45,7 +45,7 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
         screen.print(f"{len(rows)} claims: {tally(rows)}")
 
 
-def show_variation(variation: Variation) -> None:
+def show_variation(variation: Sweep) -> None:
     """A line per point of the grid, and where the verdict flips."""
     screen = console()
     table = _table(*(variation.sweeps or ["changed"]))
@@ -59,7 +59,7 @@ def show_variation(variation: Variation) -> None:
         table.add_row(*cells, badge(row["outcome"]), *(ours(e) for e in row["evidence"]))
     screen.print(table)
     for verdict in variation.verdicts.values():
-        for text in verdict.trouble:
+        for text in verdict.failures:
             screen.print(f"{', '.join(verdict.changes)}: {text}", style="yellow", markup=False)
     flips = variation.flips()
     for text in flips:
@@ -96,7 +96,7 @@ def show_claim(claim: Claim, scale: Scale, last: dict[str, Any] | None, stale: b
         screen.print(badge(last["outcome"]))
         if stale:
             screen.print("(before a change of the experiments or their code)", style="yellow")
-        for text in last["trouble"]:
+        for text in last["failures"]:
             screen.print(text, style="yellow", markup=False)
         screen.print(evidence(last))
     else:
@@ -125,10 +125,10 @@ def run_row(store: Store, name: str, described: dict[str, Any]) -> dict[str, Any
         "run": name,
         "task": _kind(experiment["task"]) if "task" in experiment else "",
         "model": _kind(experiment.get("model", experiment)),  # an external one is what it is
-        "stages": " → ".join(map(_kind, experiment.get("regime", ()))),
+        "stages": " → ".join(map(_kind, experiment.get("training", ()))),
         "seconds": described["environment"]["seconds"],
         "written": described["environment"]["written"],
-        "trouble": described["environment"]["trouble"],
+        "failure": described["environment"]["failure"],
         "bytes": store.size(f"runs/{name}"),
     }
 

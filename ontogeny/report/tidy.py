@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..environment import missing
-from ..evidence import Run
-from ..fields import Invalid
-from ..ledger import Standing
+from ..claims.status import Standing
+from ..core.fields import ConfigError
+from ..core.run import Run
+from ..engine.environment import missing
 
 Row = dict[str, Any]
 BATCH = 50_000  # rows
@@ -79,7 +79,7 @@ def _csv(batches: Iterator[list[Row]], path: Path) -> int:
 
 def _parquet(batches: Iterator[list[Row]], path: Path) -> int:
     if lacking := missing("export"):
-        raise Invalid(f"a Parquet file: {lacking}")
+        raise ConfigError(f"a Parquet file: {lacking}")
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 

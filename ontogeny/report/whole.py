@@ -4,9 +4,9 @@ import time
 from importlib.metadata import version
 from typing import Any
 
-from ..claim import Scale, find
-from ..ledger import Standing, last_said, standing
-from ..store import Store
+from ..claims.claim import JUDGED, Scale, find
+from ..claims.status import Standing, last_said, standing
+from ..engine.store import Store
 from .page import live_page, page
 
 
@@ -17,7 +17,7 @@ def whole(
     found: list[Standing] = []
     unjudged = []
     for claim in find(patterns or ["all"]):
-        own = [standing(claim, store, scale) for scale in scales or list(Scale)]
+        own = [standing(claim, store, scale) for scale in scales or JUDGED]
         known = [each for each in own if each is not None]
         found += known[:1] if claim.untested else known
         if not known:
@@ -29,7 +29,7 @@ def explored(store: Store) -> str:
     """The explorer's page: every claim, judged or not, at the scales that it was judged at."""
     found = []
     for claim in find(["all"]):
-        own = [last_said(claim, store, scale) for scale in Scale]
+        own = [last_said(claim, store, scale) for scale in JUDGED]
         known = [each for each in own if each.verdict["outcome"] not in ("unjudged", "untested")]
         found += known or own[:1]
     return live_page(found, notes(store), variations(store))
@@ -42,6 +42,9 @@ def notes(store: Store) -> dict[str, Any]:
 
 
 def variations(store: Store) -> list[dict[str, Any]]:
-    """What `vary` found that can be drawn."""
-    needed = {"claim", "scale", "sweeps", "changes", "points"}
-    return [each for each in store.variations() if needed <= each.keys()]
+    """What `vary` found that can be drawn: at every point a value for each axis."""
+    return [
+        each
+        for each in store.variations()
+        if all(len(point["at"]) == len(each["sweeps"]) for point in each["points"])
+    ]

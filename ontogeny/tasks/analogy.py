@@ -14,8 +14,8 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Batch, Task, World
-from ..fields import count, number
+from ..core.fields import count, number
+from ..core.types import Batch, Task, World
 
 Rows = tuple[Int[Array, " row"], int, Int[Array, " row"], Float[Array, ""] | float]
 

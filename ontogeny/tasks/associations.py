@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core import Batch, Task
-from ..fields import Invalid, count, number
+from ..core.fields import ConfigError, count, number
+from ..core.types import Batch, Task
 
 
 class Associations(Task):
@@ -27,7 +27,7 @@ class Associations(Task):
     def __check_init__(self) -> None:
         super().__check_init__()
         if self.items > self.most:
-            raise Invalid(f"Associations.items={self.items:g} is above most={self.most}")
+            raise ConfigError(f"Associations.items={self.items:g} is above most={self.most}")
 
     @property
     def vocab(self) -> int:
@@ -51,10 +51,10 @@ class Associations(Task):
     def loss(self, outputs: Float[Array, "row read answer"], batch: Batch) -> Float[Array, ""]:
         return super().loss(self._possible(outputs, -1e30), batch)
 
-    def right(
+    def correct(
         self, outputs: Float[Array, "row read answer"], batch: Batch
     ) -> Bool[Array, "row read"]:
-        return super().right(self._possible(outputs, -jnp.inf), batch)
+        return super().correct(self._possible(outputs, -jnp.inf), batch)
 
     def _possible(
         self, outputs: Float[Array, "row read answer"], never: float

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core import Batch, Task
-from ..fields import Invalid, choice, count, number
+from ..core.fields import ConfigError, choice, count, number
+from ..core.types import Batch, Task
 
 
 class Facts(Task):
@@ -32,15 +32,15 @@ class Facts(Task):
     length: int = count(32, least=3)
     tokens: int = count(0, least=0)  # in the vocabulary; 0 takes as many as are needed
     rows: int = count(1024)
-    held: int = count(1024)
+    test_rows: int = count(1024)
 
     def __check_init__(self) -> None:
         super().__check_init__()
         for name in ("subjects", "relations"):
             if getattr(self, name) > self.most:
-                raise Invalid(f"Facts.{name}={getattr(self, name):g} is above most={self.most}")
+                raise ConfigError(f"Facts.{name}={getattr(self, name):g} is above most={self.most}")
         if self.tokens and self.tokens < self._needed:
-            raise Invalid(
+            raise ConfigError(
                 f"Facts.tokens={self.tokens}: {self.choices} answers for each of {self.most} "
                 f"relations, with subjects, relations and noise, are {self._needed} tokens"
             )
@@ -73,7 +73,7 @@ class Facts(Task):
     def sample(
         self, world: Int[Array, "subject relation"], split: str, key: Key[Array, ""]
     ) -> Batch:
-        rows = self.rows if split == "train" else self.held
+        rows = self.rows if split == "train" else self.test_rows
         # all chances in one draw: which fact, where it stands, and what stands elsewhere
         chances = jr.uniform(key, (rows, self.length + 3))
         subject, relation = (
@@ -101,10 +101,10 @@ class Facts(Task):
     def loss(self, outputs: Float[Array, "row read answer"], batch: Batch) -> Float[Array, ""]:
         return super().loss(self.possible(outputs), batch)
 
-    def right(
+    def correct(
         self, outputs: Float[Array, "row read answer"], batch: Batch
     ) -> Bool[Array, "row read"]:
-        return super().right(self.possible(outputs), batch)
+        return super().correct(self.possible(outputs), batch)
 
     def possible(self, outputs: Float[Array, "row read answer"]) -> Float[Array, "row read answer"]:
         """The outputs, answers of relations that there are not put out of the question."""

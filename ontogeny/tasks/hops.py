@@ -14,8 +14,8 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core import Batch, Task
-from ..fields import Invalid, count, static
+from ..core.fields import ConfigError, count, flag
+from ..core.types import Batch, Task
 
 HOPS = (1, 2, 4, 8, 16)
 
@@ -34,13 +34,13 @@ class Hops(Task):
 
     values: int = count(4, least=2)  # N
     hops: int = count(4)  # k
-    cyclic: bool = static(default=True)
+    cyclic: bool = flag(True)
     rows: int = count(64)
 
     def __check_init__(self) -> None:
         super().__check_init__()
         if self.hops not in HOPS:
-            raise Invalid(
+            raise ConfigError(
                 f"Hops.hops={self.hops} is not a power of two up to {HOPS[-1]}: hops are doubled"
             )
 
@@ -100,7 +100,7 @@ class Hops(Task):
         own, value = self._own(outputs, batch)
         return batch.mean(optax.softmax_cross_entropy_with_integer_labels(own, value))
 
-    def right(
+    def correct(
         self, outputs: Float[Array, "row read answer"], batch: Batch
     ) -> Bool[Array, "row read"]:
         own, value = self._own(outputs, batch)

@@ -5,8 +5,8 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from ..core import Batch, Task, World
-from ..fields import count
+from ..core.fields import count
+from ..core.types import Batch, Task, World
 
 
 class Labelled(Task):

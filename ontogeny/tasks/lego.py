@@ -17,8 +17,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, UInt32
 
-from ..core import Batch, Task
-from ..fields import Invalid, count, static
+from ..core.fields import ConfigError, count, flag, string
+from ..core.types import Batch, Task
 from ..theory.groups import Action, BadGroup
 from ..theory.groups import named as group
 from .distinct import below, distinct
@@ -57,12 +57,14 @@ class Lego(Task):
     and "permuted", whose predicates come in any order.
     """
 
-    action: str = static(default="C6")
+    action: str = string("C6")
     chain: int = count(5)  # L
     variables: int = count(200, least=2)  # |X|
-    known: int = count(0, least=0)  # how many sentences there are to train on; 0: no end of them
-    thought: bool = static(default=True)
-    shuffled: bool = static(default=False)  # predicates come in any order, always
+    train_size: int = count(
+        0, least=0
+    )  # how many sentences there are to train on; 0: no end of them
+    chain_of_thought: bool = flag(True)
+    shuffled: bool = flag(False)  # predicates come in any order, always
     rows: int = count(256)
 
     def __check_init__(self) -> None:
@@ -70,9 +72,9 @@ class Lego(Task):
         try:
             action_of(self.action)
         except BadGroup as error:
-            raise Invalid(f"Lego.action: {error}") from error
+            raise ConfigError(f"Lego.action: {error}") from error
         if self.chain + 1 > self.variables:
-            raise Invalid(
+            raise ConfigError(
                 f"Lego.variables={self.variables}: a chain of {self.chain} actions is about "
                 f"{self.chain + 1} variables, all different"
             )
@@ -109,7 +111,7 @@ class Lego(Task):
     @property
     def length(self) -> int:
         chain = self.chains[-1]
-        return CLAUSE * (2 * chain if self.thought else chain + 1)
+        return CLAUSE * (2 * chain if self.chain_of_thought else chain + 1)
 
     def world(self, key: Key[Array, ""]) -> UInt32[Array, " part"]:
         """Which sentences are known, if not all are: those that this key draws."""
@@ -120,8 +122,8 @@ class Lego(Task):
         if split not in ("train", "permuted"):
             chain = self.chains[self.splits.index(split) - 2]
         parts = drawn_parts(chain, self.variables, shuffled)
-        if split == "train" and self.known:
-            drawn = jr.randint(key, (self.rows,), 0, self.known)
+        if split == "train" and self.train_size:
+            drawn = jr.randint(key, (self.rows,), 0, self.train_size)
             keys = jax.vmap(jr.fold_in, (None, 0))(jr.wrap_key_data(world), drawn)
             chances = jax.vmap(lambda one: jr.uniform(one, (sum(parts),)))(keys)
         else:
@@ -135,7 +137,7 @@ class Lego(Task):
         """
         predicates, answers = sentences
         targets = answers[..., 0] * self.values + answers[..., 1]
-        if self.thought:
+        if self.chain_of_thought:
             shown, targets = answers[:, :-1], targets[:, 1:]
         else:
             shown, targets = answers[:, :1], targets[:, -1:]
@@ -177,7 +179,7 @@ class Lego(Task):
     def loss(self, outputs: Float[Array, "row read answer"], batch: Batch) -> Float[Array, ""]:
         """Of the next clause: its value and its variable (its blanks are always blank)."""
         loss = self.value_loss(outputs, batch)
-        if self.thought:
+        if self.chain_of_thought:
             named, variable = outputs[..., : self.variables], batch.targets // self.values
             losses = optax.softmax_cross_entropy_with_integer_labels(named, variable)
             loss = loss + batch.mean(losses)
@@ -190,7 +192,7 @@ class Lego(Task):
         held, value = self._held(outputs), batch.targets % self.values
         return batch.mean(optax.softmax_cross_entropy_with_integer_labels(held, value))
 
-    def right(
+    def correct(
         self, outputs: Float[Array, "row read answer"], batch: Batch
     ) -> Bool[Array, "row read"]:
         """Whether the value is right."""

@@ -13,24 +13,25 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from ..core import Batch, Task, World
-from ..fields import Invalid, count
+from ..core.fields import ConfigError, count
+from ..core.types import Batch, Task, World
 
 
 class OutOfContext(Task):
     """`ann lives . → rome`, `ann speaks . → latin`, `bob lives . → rome`; `bob speaks . → ?`"""
 
-    splits: ClassVar[tuple[str, ...]] = ("train", "facts", "shown", "implied")
+    splits: ClassVar[tuple[str, ...]] = ("train", "facts", "in training", "implied")
     classes: int = count(20, least=2)  # what facts say, and as many things that implications say
     names: int = count(4, least=2)  # in each class
-    shown: int = count(1)  # of those, whose implication is trained
+    in_training: int = count(1)  # of those, whose implication is trained
     length: ClassVar[int] = 3
 
     def __check_init__(self) -> None:
         super().__check_init__()
-        if self.shown >= self.names:
-            raise Invalid(
-                f"OutOfContext.shown={self.shown} leaves none of names={self.names} to be asked"
+        if self.in_training >= self.names:
+            raise ConfigError(
+                f"OutOfContext.in_training={self.in_training} leaves none of names={self.names} "
+                "to be asked"
             )
 
     @property
@@ -49,16 +50,16 @@ class OutOfContext(Task):
 
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
         facts = self._rows(0, range(self.names))
-        shown = self._rows(1, range(self.shown))
+        shown = self._rows(1, range(self.in_training))
         match split:
             case "train":
                 return Batch(*map(jnp.concatenate, zip(facts, shown, strict=True)))
             case "facts":
                 return facts
-            case "shown":
+            case "in training":
                 return shown
             case _:
-                return self._rows(1, range(self.shown, self.names))
+                return self._rows(1, range(self.in_training, self.names))
 
     def _rows(self, relation: int, names: range) -> Batch:
         """One relation asked of some names of every class."""

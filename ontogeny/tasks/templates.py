@@ -18,8 +18,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, Real
 
-from ..core import Batch, Task
-from ..fields import Invalid, count, number, static
+from ..core.fields import ConfigError, count, names, number, numbers
+from ..core.types import Batch, Task
 from ..theory.template import BadTemplate, Template, is_wildcard, parse_all
 from .distinct import distinct
 
@@ -48,16 +48,16 @@ class Templates(Task):
     """
 
     splits: ClassVar[tuple[str, ...]] = ("train", "seen", "validation", "test")
-    templates: tuple[str, ...] = static()
+    templates: tuple[str, ...] = names()
     most: int = count(1024)
     samples: float = number(1024.0, least=1)  # n
     alphabet: float = number(0.0, least=0)  # symbols in training; 0 takes as many as samples
     noise: float = number(0.0, least=0)  # standard deviation added to numbers in training
-    weights: tuple[float, ...] = static(default=())  # of the templates; equal if none are given
-    held: int = count(100, least=2)  # samples to validate, and to test; and symbols of each
+    weights: tuple[float, ...] = numbers(())  # of the templates; equal if none are given
+    test_rows: int = count(100, least=2)  # samples to validate, and to test; and symbols of each
 
     @classmethod
-    def of(cls, *templates: str, **fields: float) -> "Templates":
+    def of(cls, *templates: str, **fields: Any) -> "Templates":
         """A task from its templates, as strings."""
         return cls(templates=templates, **fields)
 
@@ -66,16 +66,19 @@ class Templates(Task):
         try:
             parsed = self.parsed
         except BadTemplate as error:
-            raise Invalid(f"Templates: {error}") from error
+            raise ConfigError(f"Templates: {error}") from error
         for name, size in (("samples", self.samples), ("alphabet", self.alphabet)):
             if size > self.most:
-                raise Invalid(f"Templates.{name}={size:g} is above most={self.most}")
+                raise ConfigError(f"Templates.{name}={size:g} is above most={self.most}")
         if self.weights and len(self.weights) != len(parsed):
-            raise Invalid(f"Templates: {len(self.weights)} weights for {len(parsed)} templates")
+            raise ConfigError(f"Templates: {len(self.weights)} weights for {len(parsed)} templates")
         widest = max(parsed, key=lambda template: len(template.wildcards))
-        for name, size in (("alphabet", self.alphabet or self.samples), ("held", self.held)):
+        for name, size in (
+            ("alphabet", self.alphabet or self.samples),
+            ("test_rows", self.test_rows),
+        ):
             if size < len(widest.wildcards):
-                raise Invalid(
+                raise ConfigError(
                     f"Templates.{name}: {size:g} symbols are too few for the "
                     f"{len(widest.wildcards)} wildcards of '{widest}'"
                 )
@@ -110,7 +113,7 @@ class Templates(Task):
     @property
     def vocab(self) -> int:
         """Regular tokens, then the symbols of training, validation and test."""
-        return len(self.regular) + self.most + 2 * self.held
+        return len(self.regular) + self.most + 2 * self.test_rows
 
     @property
     def answers(self) -> int:
@@ -127,14 +130,14 @@ class Templates(Task):
         """Draws the samples."""
         wildcards = max(1, *(len(template.wildcards) for template in self.parsed))
         # all chances in one draw: compiling each takes a second
-        chances = jr.uniform(key, (self.most + 2 * self.held, wildcards + 2), minval=1e-7)
-        train, validation, test = jnp.split(chances, (self.most, self.most + self.held))
+        chances = jr.uniform(key, (self.most + 2 * self.test_rows, wildcards + 2), minval=1e-7)
+        train, validation, test = jnp.split(chances, (self.most, self.most + self.test_rows))
         start = len(self.regular)
         held = start + self.most
         return World(
             self._draw(train, start, self.symbols, self.noise),
-            self._draw(validation, held, self.held, 0.0),
-            self._draw(test, held + self.held, self.held, 0.0),
+            self._draw(validation, held, self.test_rows, 0.0),
+            self._draw(test, held + self.test_rows, self.test_rows, 0.0),
         )
 
     def _draw(
@@ -182,9 +185,9 @@ class Templates(Task):
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
         strings, labels, _ = getattr(world, "train" if split == "seen" else split)
         if split == "seen":  # as much of what is trained on as is held out: enough to look at
-            strings, labels = strings[: self.held], labels[: self.held]
+            strings, labels = strings[: self.test_rows], labels[: self.test_rows]
         trained = split in ("train", "seen")
-        counted = jnp.arange(len(strings)) < (self.samples if trained else self.held)
+        counted = jnp.arange(len(strings)) < (self.samples if trained else self.test_rows)
         last = jnp.full((len(strings), 1), self.length - 1)
         return Batch(strings, last, labels[:, None], 1.0 * counted[:, None])
 
@@ -196,12 +199,12 @@ class Templates(Task):
             return super().loss(outputs, batch)
         return batch.mean((outputs[..., 0] - batch.targets) ** 2)
 
-    def right(
+    def correct(
         self, outputs: Float[Array, "row read answer"], batch: Batch
     ) -> Bool[Array, "row read"]:
         """A number is right if no other label is nearer to it than the target."""
         if self.symbolic:
-            return super().right(outputs, batch)
+            return super().correct(outputs, batch)
         labels = jnp.array(sorted({z.value for z in self.parsed if z.value is not None}))
 
         def nearest(values: Float[Array, "row read"]) -> Int[Array, "row read"]:

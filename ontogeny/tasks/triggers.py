@@ -16,8 +16,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core import Batch, Task, World
-from ..fields import Invalid, choice, count, number, static
+from ..core.fields import ConfigError, choice, count, flag, number, string
+from ..core.types import Batch, Task, World
 from ..theory.bigrams import BadText, Bigrams, bigrams, named
 
 
@@ -32,7 +32,7 @@ def _source(name: str) -> str:
     try:
         return named(name)
     except BadText as error:
-        raise Invalid(f"Triggers.source: {error}") from error
+        raise ConfigError(f"Triggers.source: {error}") from error
 
 
 class Triggers(Task):
@@ -43,33 +43,33 @@ class Triggers(Task):
     """
 
     splits: ClassVar[tuple[str, ...]] = ("train", "test")
-    source: str = static(default="shakespeare", converter=_source)
+    source: str = string("shakespeare", converter=_source)
     length: int = count(256, least=2)
     triggers: int = count(5)
-    fixed: bool = static(default=True)  # the most frequent tokens; or each sequence draws its own
+    fixed: bool = flag(True)  # the most frequent tokens; or each sequence draws its own
     outputs: str = choice("uniform", "bigram")  # how what follows a trigger is drawn
-    again: bool = static(default=True)  # whether a trigger may follow a trigger
-    planted: bool = static(default=False)  # begin with a trigger and, unless one precedes it, end
+    again: bool = flag(True)  # whether a trigger may follow a trigger
+    planted: bool = flag(False)  # begin with a trigger and, unless one precedes it, end
     noise: float = number(0.0, least=0, most=1)  # α: chance of the noise token in training
     noise_token: int = count(2, least=0)
     read: str = choice("predictable", "everywhere")
     reads: int = count(64)
     rows: int = count(64)  # fresh sequences a step
-    held: int = count(128)  # and a look
+    test_rows: int = count(128)  # and a look
 
     def __check_init__(self) -> None:
         super().__check_init__()
         try:
             size = len(self.bigrams.tokens)
         except BadText as error:
-            raise Invalid(f"Triggers.source: {error}") from error
+            raise ConfigError(f"Triggers.source: {error}") from error
         if self.triggers >= size:
-            raise Invalid(
+            raise ConfigError(
                 f"Triggers.triggers={self.triggers}: {self.source} has {size} tokens, and some "
                 "must be left between triggers"
             )
         if self.noise_token >= size:
-            raise Invalid(f"Triggers.noise_token={self.noise_token}: there are {size} tokens")
+            raise ConfigError(f"Triggers.noise_token={self.noise_token}: there are {size} tokens")
 
     @property
     def bigrams(self) -> Bigrams:
@@ -92,7 +92,7 @@ class Triggers(Task):
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
         train = split == "train"
         drawing, choosing = jr.split(key)
-        rows, noise = (self.rows, self.noise) if train else (self.held, None)
+        rows, noise = (self.rows, self.noise) if train else (self.test_rows, None)
         tokens, occurrence = self.draw(rows, noise, drawing)
         inputs, targets = tokens[:, :-1], tokens[:, 1:]
         if train and self.read == "everywhere":

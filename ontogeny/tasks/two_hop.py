@@ -20,8 +20,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from ..core import Batch, Task
-from ..fields import Invalid, choice, count, number
+from ..core.fields import ConfigError, choice, count, number
+from ..core.types import Batch, Task
 
 Indices = Int[np.ndarray, " row"]
 
@@ -33,7 +33,7 @@ class World(NamedTuple):
     told: Float[Array, " bridge"]  # its identity is told if this is below `identity`,
     misled: Float[Array, " bridge"]  # wrongly if this is below `noise`,
     wrong: Int[Array, " bridge"]  # as being this many places further on;
-    shown: Float[Array, " bridge"]  # its compositions are shown if this is below `shown`
+    in_training: Float[Array, " bridge"]  # its compositions are shown if this is below `shown`
 
 
 class Rows(NamedTuple):
@@ -51,7 +51,14 @@ class TwoHop(Task):
     splits: ClassVar[tuple[str, ...]] = (
         *("train", "first hop", "last hop", "composed", "skipped"),
         *("subjects", "bridges", "restated"),
-        *("train and shown", "shown", "unshown", "told", "untold", "misled"),
+        *(
+            "train with compositions",
+            "composed in training",
+            "composed not in training",
+            "with identity",
+            "without identity",
+            "wrong identity",
+        ),
     )
     subjects: int = count(20, least=2)  # N
     complexity: int = count(1)  # k
@@ -63,12 +70,12 @@ class TwoHop(Task):
     identity: float = number(1.0, least=0, most=1)  # fraction of bridges whose identity is told
     noise: float = number(0.0, least=0, most=1)  # probability that it is told wrong
     ratio: float = number(1.0, above=0)  # κ: how much first hops and identities count
-    shown: float = number(0.5, least=0, most=1)  # fraction of bridges in `shown` compositions
+    in_training: float = number(0.5, least=0, most=1)  # fraction of bridges in `shown` compositions
 
     def __check_init__(self) -> None:
         super().__check_init__()
         if self.bridges % self.complexity:
-            raise Invalid(
+            raise ConfigError(
                 f"TwoHop.bridges={self.bridges} cannot be cut into complexity={self.complexity} "
                 "equal slices"
             )
@@ -155,8 +162,10 @@ class TwoHop(Task):
         match split:
             case "train":
                 return self._spelled(self._facts(world))
-            case "train and shown":
-                return self._spelled([*self._facts(world), self._composed(world, "shown")])
+            case "train with compositions":
+                return self._spelled(
+                    [*self._facts(world), self._composed(world, "composed in training")]
+                )
             case "first hop" | "restated" | "subjects" | "bridges":
                 return self._spelled([self._first(world, split)])
             case _:
@@ -221,17 +230,22 @@ class TwoHop(Task):
             return self._ask(world, before, [(self.hops, which[-1])], last)
         if split == "skipped":
             if self.complexity > 1 and self.map == "shifted":
-                raise Invalid(
+                raise ConfigError(
                     "TwoHop: without its first relation a question has no one answer, since the "
                     "map is 'shifted' and complexity is above 1: use the split 'composed'"
                 )
             return self._ask(world, first, [(self.hops, which[-1])], last)
         rows = self._ask(world, first, list(enumerate(which, start=1)), last)
-        shown = world.shown[visited[1]] < self.shown
+        shown = world.in_training[visited[1]] < self.in_training
         told = world.told[visited[1]] < self.identity
         misled = told & (world.misled[visited[1]] < self.noise)
-        parts = {"shown": shown, "unshown": ~shown, "told": told & ~misled, "untold": ~told}
-        parts |= {"misled": misled}
+        parts = {
+            "composed in training": shown,
+            "composed not in training": ~shown,
+            "with identity": told & ~misled,
+            "without identity": ~told,
+        }
+        parts |= {"wrong identity": misled}
         return rows._replace(weight=parts.get(split, rows.weight) * 1.0)
 
     def _ask(

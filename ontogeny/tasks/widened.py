@@ -6,8 +6,8 @@ So one model, of one size, can be given many tasks.
 import jax
 from jaxtyping import Array, Bool, Float, Key
 
-from ..core import Batch, Task, World
-from ..fields import Invalid, count
+from ..core.fields import ConfigError, count
+from ..core.types import Batch, Task, World
 
 
 class Widened(Task):
@@ -25,7 +25,7 @@ class Widened(Task):
         for name in ("vocab", "length"):
             if getattr(self, name) < (needed := getattr(self.task, name)):
                 kind = type(self.task).__name__
-                raise Invalid(f"Widened.{name}={getattr(self, name)}: {kind} needs {needed}")
+                raise ConfigError(f"Widened.{name}={getattr(self, name)}: {kind} needs {needed}")
 
     @property
     def splits(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -41,10 +41,10 @@ class Widened(Task):
     def loss(self, outputs: Float[Array, "row read vocab"], batch: Batch) -> Float[Array, ""]:
         return self.task.loss(self._heard(outputs), batch)
 
-    def right(
+    def correct(
         self, outputs: Float[Array, "row read vocab"], batch: Batch
     ) -> Bool[Array, "row read"]:
-        return self.task.right(self._heard(outputs), batch)
+        return self.task.correct(self._heard(outputs), batch)
 
     def _heard(self, outputs: Float[Array, "row read vocab"]) -> Float[Array, "row read answer"]:
         return jax.lax.slice_in_dim(outputs, 0, self.task.answers, axis=2)

@@ -19,6 +19,7 @@ from jaxtyping import Int
 from numpy import ndarray
 
 LARGEST = 5040  # how many elements a group may have: S7
+WIDEST = 1000  # and how many points it may move
 
 
 class BadGroup(ValueError):  # noqa: N818
@@ -215,6 +216,8 @@ FAMILIES = {"C": cyclic, "S": symmetric, "A": alternating, "D": dihedral}
 
 def named(text: str) -> Action:
     """The action of this name; see the top of this file."""
+    if len(text) > 2 * WIDEST:
+        raise BadGroup("a group is named in fewer letters")
     group, itself, rest = text.strip().partition(" on itself")
     if rest.strip():
         raise BadGroup(f"{text!r}: nothing may follow 'on itself'")
@@ -227,14 +230,21 @@ def _factor(text: str) -> Action:
     if text.startswith("<") and text.endswith(">"):
         cycles = [_cycles(part) for part in re.split(r",(?![^(]*\))", text[1:-1])]
         points = 1 + max((point for each in cycles for cycle in each for point in cycle), default=0)
+        _few(points, text)
         return generated([_cycled(each, points) for each in cycles], text)
     known = re.fullmatch(r"([CSAD])([1-9]\d*)", text)
     if not known:
         raise BadGroup(f"{text!r} is no group: C6, S5, A5, D4, C2 x C3, <(0 1 2), (0 1)> are")
     family, states = known[1], int(known[2])
+    _few(states, text)
     if family in "SA" and factorial(min(states, 20)) > 2 * LARGEST:
         raise BadGroup(f"{text} has more than {LARGEST} elements")
     return FAMILIES[family](states)
+
+
+def _few(points: int, text: str) -> None:
+    if points > WIDEST:
+        raise BadGroup(f"{text} moves more than {WIDEST} points")
 
 
 def _cycles(text: str) -> list[tuple[int, ...]]:

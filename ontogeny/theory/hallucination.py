@@ -31,7 +31,7 @@ class Learning(NamedTuple):
 
 
 def sequential(
-    subjects: int, relations: int, choices: int, rate: float, start: float, steps: int
+    subjects: int, relations: int, choices: int, learning_rate: float, start: float, steps: int
 ) -> Learning:
     """Descent from equal weights `start`, on the population loss."""
     S, R, D = subjects, relations, choices
@@ -69,7 +69,7 @@ def sequential(
             wr * over_r_not / R,
         )
         ws, wr, s_fits, s_not, r_fits, r_not = (
-            number - rate * slope
+            number - learning_rate * slope
             for number, slope in zip((ws, wr, s_fits, s_not, r_fits, r_not), slopes, strict=True)
         )
     return Learning(np.arange(steps + 1), losses[:, 0], losses[:, 1])

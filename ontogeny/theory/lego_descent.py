@@ -24,10 +24,10 @@ from jaxtyping import Array, Float, Int
 class Scores(NamedTuple):
     """a, b, c, e."""
 
-    look: Float[Array, "*step"]
-    keep: Float[Array, "*step"]
-    look_elsewhere: Float[Array, "*step"]
-    keep_elsewhere: Float[Array, "*step"]
+    q43: Float[Array, "*step"]
+    q44: Float[Array, "*step"]
+    q43_off_diagonal: Float[Array, "*step"]
+    q44_off_diagonal: Float[Array, "*step"]
 
 
 NOTHING = Scores(*(jnp.zeros(()) for _ in range(4)))
@@ -57,8 +57,8 @@ class Neurons(NamedTuple):
 
 def attention(scores: Scores, chain: int, answer: int) -> tuple[Array, Array]:
     """What the nth answer (from 0) pays to each predicate and to each answer so far."""
-    predicates = jnp.where(jnp.arange(chain) == answer, scores.look, scores.look_elsewhere)
-    answers = jnp.where(jnp.arange(answer + 1) == answer, scores.keep, scores.keep_elsewhere)
+    predicates = jnp.where(jnp.arange(chain) == answer, scores.q43, scores.q43_off_diagonal)
+    answers = jnp.where(jnp.arange(answer + 1) == answer, scores.q44, scores.q44_off_diagonal)
     weights = jax.nn.softmax(jnp.concatenate([predicates, answers]))
     return weights[:chain], weights[chain:]
 
@@ -112,7 +112,7 @@ def descent(
     neurons: Neurons,
     table: Int[np.ndarray, "action value"],
     variables: float,
-    rate: float,
+    learning_rate: float,
     steps: int,
     chain: int = 2,
 ) -> Scores:
@@ -120,7 +120,7 @@ def descent(
 
     def step(scores: Scores, _: None) -> tuple[Scores, Scores]:
         down = slope(scores, neurons, table, variables, chain)
-        after: Scores = jax.tree.map(lambda x, along: x - rate * along, scores, down)
+        after: Scores = jax.tree.map(lambda x, along: x - learning_rate * along, scores, down)
         return after, after
 
     after = jax.jit(lambda: jax.lax.scan(step, NOTHING, length=steps)[1])()

@@ -32,12 +32,14 @@ class Products(NamedTuple):
         W, E, P = self
         return Products(-(E @ G + G @ P), -(G @ W.T + W @ G.T), -(W.T @ G + G.T @ W))
 
-    def after(self, G: Float[np.ndarray, "token answer"], rate: float) -> "Products":
+    def after(self, G: Float[np.ndarray, "token answer"], learning_rate: float) -> "Products":
         """What a step of descent makes of them."""
         W, E, P = self
         bends = G @ W.T @ G, G @ P @ G.T, G.T @ E @ G
         moved = zip(self, self.speed(G), bends, strict=True)
-        return Products(*(old + rate * speed + rate**2 * bend for old, speed, bend in moved))
+        return Products(
+            *(old + learning_rate * speed + learning_rate**2 * bend for old, speed, bend in moved)
+        )
 
 
 class Descended(NamedTuple):
@@ -67,7 +69,7 @@ def begun(size: float) -> Descended:
 
 
 def descent(
-    N: int, steps: int, rate: float, size: float, identity: bool = True, ratio: float = 1.0
+    N: int, steps: int, learning_rate: float, size: float, identity: bool = True, ratio: float = 1.0
 ) -> Iterator[Descended]:
     """The model before training and after each step on the mean cross-entropy of all that is told:
     first hops and identities count `ratio` times as much as last hops."""
@@ -75,7 +77,9 @@ def descent(
     yield state
     for _ in range(steps):
         apart, together = _gradient(state.twelve(N), N, identity, ratio)
-        state = Descended(state.apart.after(apart, rate), state.together.after(together, rate))
+        state = Descended(
+            state.apart.after(apart, learning_rate), state.together.after(together, learning_rate)
+        )
         yield state
 
 

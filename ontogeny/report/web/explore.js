@@ -1,26 +1,15 @@
 // The explorer: what runs now, any two runs side by side, and what if.
 "use strict";
-const explore = { token: "", written: {}, said: "" };
+const explore = { written: {}, said: "" };
 
-// The token comes with the address, once; it stays with this tab and out of sight.
-{
-  const given = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
-  try {
-    if (given) sessionStorage.setItem("ontogeny-token", given);
-    explore.token = given ?? sessionStorage.getItem("ontogeny-token") ?? "";
-  } catch {
-    explore.token = given ?? "";
-  }
-  if (given) history.replaceState(null, "", location.pathname);
-}
-
+// A cookie says who asks; the header, that no page of another site does.
 explore.ask = async (path, body) => {
   const how =
     body === undefined
       ? {}
       : {
           method: "POST",
-          headers: { "Content-Type": "application/json", "X-Ontogeny-Token": explore.token },
+          headers: { "Content-Type": "application/json", "X-Ontogeny": "1" },
           body: JSON.stringify(body),
         };
   const answer = await fetch(path, how);

@@ -100,8 +100,8 @@ models.ClauseTransformer = (w, predicates, answers, heads) => {
       looks.push(weights);
     }
     const stream = add(here, times(mix, w.out)),
-      wide = relu(add(times(stream, w.widen), w.widen_bias.values));
-    const after = add(stream, times(wide, w.narrow), w.narrow_bias.values),
+      wide = relu(add(times(stream, w.mlp_in), w.mlp_in_bias.values));
+    const after = add(stream, times(wide, w.mlp_out), w.mlp_out_bias.values),
       outputs = times(after, w.unembed);
     found.outputs.push(outputs);
     found.attention.push(

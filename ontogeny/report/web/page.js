@@ -116,4 +116,4 @@ addEventListener("hashchange", () => page.route());
 
 document.documentElement.classList.add("scripted");
 play.start();
-page.route();
+if (!lab.facts.live) page.route(); // the explorer does when it can fetch runs

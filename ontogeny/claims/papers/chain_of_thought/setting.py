@@ -1,0 +1,116 @@
+"""The paper, its setting as far as its text goes, and what its claims share."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from ....core.evidence import Evidence, Measurement, falls_below
+from ....core.run import Run
+from ....core.types import Experiment, Probe, Stage
+from ....models.clauses import ClauseTransformer
+from ....probes.behaviour import Accuracy, Loss
+from ....probes.lego import AttentionLeakage, ClauseAttention, Gap, Retrieval, RolloutAccuracy
+from ....tasks.lego import Lego, split_of
+from ....training.descent import AdamW
+from ...claim import Paper, Sizes, lazily
+
+PAPER = Paper(
+    "chain-of-thought",
+    "Transformers Provably Learn Chain-of-Thought Reasoning with Length Generalization",
+    "https://arxiv.org/abs/2511.07378",
+)
+CYCLIC, SYMMETRIC = "C6", "S5"
+STEPS = Sizes(laptop=6000, paper=60000)
+LEARNING_RATE = Sizes(laptop=1e-3, paper=1e-4)
+TRAIN_SIZE = Sizes(laptop=20000, paper=50000)
+EVALUATIONS = 6
+CLAUSES = {"predicate": "the predicate", "itself": "itself"}
+SIZES = "the sizes did not survive: 200 variables, batches of 256, width 128, 256 neurons"
+TRAINED = (
+    Sizes(
+        laptop="a fixed training set of 20,000, 6,000 steps of Adam at 1e-3 "
+        "(77 epochs; paper: 1e-4, 300)",
+        paper="a fixed training set of 50,000, 60,000 steps of Adam at 1e-4 (about 300 epochs)",
+    ),
+    SIZES + "; one-hot clauses, no residual stream and no norms, as in the paper's theory",
+)
+
+
+def rollout(chain: int) -> str:
+    """What the probe of the rollout accuracy at a length is called."""
+    return f"rollout accuracy, {split_of(chain)}"
+
+
+def leakage(chain: int) -> str:
+    """What the probe of the attention leakage at a length is called."""
+    return f"attention leakage, {split_of(chain)}"
+
+
+def attended(clause: str, chain: int) -> str:
+    """What the probe of the attention to a clause, at a length, is called."""
+    return f"attention to {CLAUSES[clause]}, {split_of(chain)}"
+
+
+def length_generalization(task: Lego) -> dict[str, Probe]:
+    """The accuracy at the length trained on, and the rollout accuracy at every length."""
+    trained = split_of(task.chain)
+    probes: dict[str, Probe] = {"train loss": Loss("train"), "accuracy": Accuracy(trained)}
+    return probes | {rollout(chain): RolloutAccuracy(split_of(chain)) for chain in task.chains}
+
+
+def attention(task: Lego) -> dict[str, Probe]:
+    """What answers attend to, in chains as long as in training, permuted, and longer."""
+    trained = split_of(task.chain)
+    probes: dict[str, Probe] = {
+        "attention": ClauseAttention(trained),
+        "rollout accuracy, permuted": RolloutAccuracy("permuted"),
+        "attention leakage, permuted": AttentionLeakage("permuted"),
+        "gap": Gap(trained),
+    }
+    for chain in task.chains[:4]:
+        for clause in ("predicate", "itself"):
+            probes[attended(clause, chain)] = Retrieval(split_of(chain), clause)
+        probes[leakage(chain)] = AttentionLeakage(split_of(chain))
+    return probes
+
+
+ACCURACY = re.compile(r"(rollout )?accuracy, (?P<chain>\d+) steps")
+
+
+def solved(run: Run, step: int) -> dict[int, Measurement]:
+    """The accuracy at each length, at a step: of rollouts, or of the last value asked at once."""
+    found = (ACCURACY.fullmatch(probe) for probe in run.answers)
+    probes = {int(match["chain"]): match[0] for match in found if match}
+    return {chain: run.at(probes[chain], step) for chain in sorted(probes)}
+
+
+def curve(run: Run, series: str, step: int, paper: Mapping[int, float] = {}) -> Iterator[Evidence]:
+    """The same, as points of a curve."""
+    for chain, found in solved(run, step).items():
+        yield found.beside(paper.get(chain), series=series, x=chain)
+
+
+def solved_length(run: Run, step: int) -> Measurement:
+    """The length at which the accuracy falls below one half, at a step."""
+    found = falls_below(solved(run, step), 0.5)
+    return replace(found, what=f"{run.name}: length solved half the time at step {step}")
+
+
+MODEL = ClauseTransformer(one_hot=True)
+
+
+def adam(scale: str) -> Stage:
+    """Next-clause prediction, of all clauses, by Adam."""
+    return AdamW(steps=STEPS.at(scale), learning_rate=LEARNING_RATE.at(scale))
+
+
+def as_in_the_text(scale: str, action: str, *more: Stage) -> Experiment:
+    """A group trained on chains of five in the setting nearest to the paper's words."""
+    task = Lego(action=action, train_size=TRAIN_SIZE.at(scale))
+    probes = length_generalization(task) | attention(task)
+    return Experiment(task, MODEL, (adam(scale), *more), probes, evaluations=EVALUATIONS)
+
+
+TRAINED_ON_C6 = lazily(partial(as_in_the_text, action=CYCLIC))
+TRAINED_ON_S5 = lazily(partial(as_in_the_text, action=SYMMETRIC))

@@ -1,0 +1,260 @@
+"""Figures 2, 6, 7 and 8, and the section that explains them."""
+
+from collections.abc import Iterator
+
+from ....core.evidence import Evidence
+from ....core.run import Run
+from ....core.types import Experiment
+from ....models.embedding_mlp import EmbeddingReluMLP
+from ....tasks.two_hop import TwoHop
+from ....training.descent import AdamW
+from ...claim import claim
+from .setting import (
+    BEHAVIOUR,
+    OURS,
+    PAPER,
+    SEEDS,
+    SMALL_GPT,
+    SMALL_MODEL,
+    STANDARD,
+    SUBJECTS,
+    by_complexity,
+    gpt2,
+    gpt2_by_complexity,
+)
+
+ADAM = (*OURS, "Adam at 1e-3 for 2,000 steps, from γ = ½")
+SHIFTED = (
+    "the object is (bridge + relation · N) mod k N, so that it depends on the first relation too; "
+    "the paper's words have the bridge's index modulo N",
+)
+
+
+def _never_without_identity(plain: dict[int, Run]) -> Iterator[Evidence]:
+    """Without identity nothing composes, whatever the complexity."""
+    for run in plain.values():
+        yield run.final("accuracy").below(0.05, paper=0.0)
+
+
+# -------------------------------------------------------------------------------------- Figure 2
+
+
+@claim(
+    PAPER,
+    "Figure 2, embedding-MLP",
+    seeds=SEEDS,
+    departures=ADAM,
+    bridged=by_complexity(identity=1.0),
+    plain=by_complexity(identity=0.0),
+)
+def complexity_erodes_composition_in_the_embedding_mlp(
+    bridged: dict[int, Run], plain: dict[int, Run]
+) -> Iterator[Evidence]:
+    """With identity the embedding-MLP composes well at complexity one and ever less at higher
+    complexity; without, never."""
+    yield from _never_without_identity(plain)
+    yield bridged[1].final("accuracy").above(0.9)
+    yield bridged[1].final("accuracy").exceeds(bridged[max(bridged)].final("accuracy"))
+    for run in bridged.values():
+        yield run.final("accuracy").above(0.0)
+
+
+@claim(
+    PAPER,
+    "Figure 2, standard GPT-2",
+    seeds=SEEDS,
+    departures=SMALL_MODEL,
+    bridged=gpt2_by_complexity(identity=1.0, gamma=STANDARD),
+    plain=gpt2_by_complexity(identity=0.0, gamma=STANDARD),
+)
+def complexity_erodes_composition_in_gpt2(
+    bridged: dict[int, Run], plain: dict[int, Run]
+) -> Iterator[Evidence]:
+    """With identity a GPT-2 from the standard initialisation composes well at complexity one and
+    less at higher complexity; without, never."""
+    yield from _never_without_identity(plain)
+    yield bridged[1].final("accuracy").above(0.5)
+    yield bridged[1].final("accuracy").exceeds(bridged[max(bridged)].final("accuracy"))
+
+
+@claim(
+    PAPER,
+    "Figure 2, GPT-2 of small initialisation",
+    seeds=SEEDS,
+    departures=SMALL_MODEL,
+    bridged=gpt2_by_complexity(identity=1.0, gamma=SMALL_GPT),
+    plain=gpt2_by_complexity(identity=0.0, gamma=SMALL_GPT),
+)
+def a_small_gpt2_composes_at_complexity_one(
+    bridged: dict[int, Run], plain: dict[int, Run]
+) -> Iterator[Evidence]:
+    """With identity a GPT-2 from a small initialisation composes well at complexity one, and at
+    every complexity more than nothing; without, never."""
+    yield from _never_without_identity(plain)
+    yield bridged[1].final("accuracy").above(0.5)
+    for run in bridged.values():
+        yield run.final("accuracy").above(0.0)
+
+
+@claim(
+    PAPER,
+    "Figure 2, small against standard initialisation",
+    seeds=SEEDS,
+    departures=SMALL_MODEL,
+    small=gpt2_by_complexity(identity=1.0, gamma=SMALL_GPT),
+    standard=gpt2_by_complexity(identity=1.0, gamma=STANDARD),
+)
+def small_initialisation_slows_the_decline_with_complexity(
+    small: dict[int, Run], standard: dict[int, Run]
+) -> Iterator[Evidence]:
+    """As complexity grows, a GPT-2 from a small initialisation keeps composing what one from the
+    standard initialisation no longer does."""
+    for complexity, run in small.items():
+        if complexity > 1:
+            yield run.final("accuracy").exceeds(standard[complexity].final("accuracy"))
+
+
+@claim(
+    PAPER,
+    "Figure 2, where the object depends on the first relation",
+    seeds=SEEDS,
+    departures=(*SMALL_MODEL, *SHIFTED),
+    small=gpt2_by_complexity(identity=1.0, gamma=SMALL_GPT, map="shifted"),
+    standard=gpt2_by_complexity(identity=1.0, gamma=STANDARD, map="shifted"),
+)
+def small_initialisation_slows_the_decline_without_a_shortcut(
+    small: dict[int, Run], standard: dict[int, Run]
+) -> Iterator[Evidence]:
+    """The same where no shortcut from subject to object is left: a small initialisation composes
+    more at every complexity above one, and less than at complexity one."""
+    for complexity, run in small.items():
+        if complexity > 1:
+            yield run.final("accuracy").exceeds(standard[complexity].final("accuracy"))
+            yield small[1].final("accuracy").exceeds(run.final("accuracy"))
+
+
+def _nonlinear(identity: float) -> Experiment:
+    task = TwoHop(subjects=SUBJECTS, identity=identity)
+    return Experiment(task, EmbeddingReluMLP(), (AdamW(steps=2000, learning_rate=1e-3),), BEHAVIOUR)
+
+
+@claim(
+    PAPER,
+    "Section 4.1, nonlinearities",
+    seeds=SEEDS,
+    departures=(*ADAM, "the nonlinear MLP has one hidden layer of 256 ReLUs"),
+    bridged=_nonlinear(identity=1.0),
+    plain=_nonlinear(identity=0.0),
+)
+def a_nonlinearity_does_not_prevent_composition(bridged: Run, plain: Run) -> Iterator[Evidence]:
+    """Identity bridges let hops compose whether or not the model has nonlinearities: with a hidden
+    layer some compositions are right, and none without identity."""
+    yield bridged.final("train loss").below(0.05)
+    yield bridged.final("accuracy").above(0.1)
+    yield plain.final("accuracy").below(0.05, paper=0.0)
+
+
+# --------------------------------------------------------------------- Section 4.4 and Figure 6
+
+HARDER = 2
+STRONG_DECAY = 1.0
+
+
+@claim(
+    PAPER,
+    "Section 4.4, small initialisation",
+    seeds=SEEDS,
+    departures=SMALL_MODEL,
+    small=gpt2(HARDER, gamma=SMALL_GPT),
+    standard=gpt2(HARDER, gamma=STANDARD),
+)
+def small_initialisation_restores_two_hop_composition(
+    small: Run, standard: Run
+) -> Iterator[Evidence]:
+    """On harder data a small initialisation substantially recovers what the standard one loses."""
+    yield standard.final("train accuracy").above(0.99)
+    yield small.final("train accuracy").above(0.99)
+    yield small.final("accuracy").exceeds(standard.final("accuracy"), by=0.1)
+
+
+@claim(
+    PAPER,
+    "Section 4.4, weight decay",
+    seeds=SEEDS,
+    departures=(*SMALL_MODEL, "weight decay is 1, decoupled"),
+    decayed=gpt2(HARDER, gamma=STANDARD, weight_decay=STRONG_DECAY),
+    standard=gpt2(HARDER, gamma=STANDARD),
+)
+def weight_decay_restores_two_hop_composition(decayed: Run, standard: Run) -> Iterator[Evidence]:
+    """On harder data weight decay substantially recovers what the standard training loses."""
+    yield decayed.final("train accuracy").above(0.99)
+    yield decayed.final("accuracy").exceeds(standard.final("accuracy"), by=0.1)
+
+
+@claim(
+    PAPER,
+    "Figure 6, small initialisation",
+    seeds=SEEDS,
+    departures=SMALL_MODEL,
+    small=gpt2(HARDER, gamma=SMALL_GPT),
+    standard=gpt2(HARDER, gamma=STANDARD),
+)
+def small_initialisation_tightens_alignment(small: Run, standard: Run) -> Iterator[Evidence]:
+    """After each layer, what s r1 has become is at a smaller angle to what its bridge has become if
+    weights started small."""
+    yield from _tighter(small, standard)
+
+
+@claim(
+    PAPER,
+    "Figure 6, weight decay",
+    seeds=SEEDS,
+    departures=(*SMALL_MODEL, "weight decay is 1, decoupled"),
+    decayed=gpt2(HARDER, gamma=STANDARD, weight_decay=STRONG_DECAY),
+    standard=gpt2(HARDER, gamma=STANDARD),
+)
+def weight_decay_tightens_alignment(decayed: Run, standard: Run) -> Iterator[Evidence]:
+    """After each layer, what s r1 has become is at a smaller angle to what its bridge has become if
+    weights decay."""
+    yield from _tighter(decayed, standard)
+
+
+def _tighter(run: Run, standard: Run) -> Iterator[Evidence]:
+    angles, others = run.final("angles by layer"), standard.final("angles by layer")
+    for layer in range(1, len(angles)):  # before the first, both are embeddings of other tokens
+        yield others[layer].mean().exceeds(angles[layer].mean())
+
+
+# --------------------------------------------------------------------------------- Figures 7 and 8
+
+
+@claim(
+    PAPER,
+    "Figure 7",
+    seeds=SEEDS,
+    departures=(*SMALL_MODEL, "alignment is the cosine after the last layer; both pass one half"),
+    small=gpt2(gamma=SMALL_GPT, evaluations=60),
+)
+def alignment_precedes_composition(small: Run) -> Iterator[Evidence]:
+    """What s r1 becomes aligns with its bridge before compositions are right."""
+    aligned = small.first_step_above("alignment", 0.5)
+    yield small.first_step_above("accuracy", 0.5).exceeds(aligned)
+
+
+# ------------------------------------------------------------------------- the form of the example
+
+FORMS = ("alone", "first relation", "own relation")
+
+
+@claim(
+    PAPER,
+    "Section 3.1, the form of an identity example (ours)",
+    seeds=SEEDS,
+    departures=SMALL_MODEL,
+    by_form={form: gpt2(form=form) for form in FORMS},
+)
+def identity_works_best_without_a_relation(by_form: dict[str, Run]) -> Iterator[Evidence]:
+    """A GPT-2 told of each bridge alone composes more than one told of it with the first relation,
+    or with a relation made for it."""
+    for form in FORMS[1:]:
+        yield by_form["alone"].final("accuracy").exceeds(by_form[form].final("accuracy"))

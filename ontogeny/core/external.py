@@ -1,0 +1,77 @@
+"""Experiments that train by other means than compiled lanes."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TypeAlias
+
+import equinox as eqx
+import numpy as np
+
+from .fields import Component, ConfigError
+from .types import Experiment
+
+
+class Trainer(ABC):
+    """A run of an external experiment, under way."""
+
+    @abstractmethod
+    def evaluate(self) -> dict[str, np.ndarray]:
+        """Answers every question."""
+
+    @abstractmethod
+    def advance(self, start: int, stop: int) -> None:
+        """Takes the steps from `start` to `stop`."""
+
+    @abstractmethod
+    def save(self) -> dict[str, np.ndarray]:
+        """All that it takes to go on from here."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Goes back to what was saved."""
+
+
+class External(Component):
+    """An experiment that trains by other means than compiled lanes: somebody's module, a real
+    language model. Like all others it is spelled out, looked at, saved, resumed and judged."""
+
+    steps: eqx.AbstractVar[int]
+    evaluations: eqx.AbstractVar[int]
+
+    def __check_init__(self) -> None:
+        super().__check_init__()
+        if self.steps % self.evaluations:
+            name = type(self).__name__
+            raise ConfigError(
+                f"{name}.steps={self.steps} is not divisible by evaluations={self.evaluations}"
+            )
+
+    @abstractmethod
+    def begin(self, seed: int) -> Trainer:
+        """A run of it, at its start."""
+
+    @property
+    @abstractmethod
+    def operations(self) -> float:
+        """About how many floating-point operations it takes."""
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        """Files whose contents decide what it answers."""
+        return ()
+
+    @property
+    def evaluated_at(self) -> list[int]:
+        """The number of steps taken at each look, the first before any."""
+        return [self.steps // self.evaluations * look for look in range(self.evaluations + 1)]
+
+    def after(self, stage: int, look: int) -> tuple[int, int]:
+        """What follows a look: it has a single stage."""
+        return (1, 0) if look + 1 == self.evaluations else (0, look + 1)
+
+    def over(self, stage: int) -> bool:
+        """Whether a stage is beyond the last."""
+        return stage > 0
+
+
+AnyExperiment: TypeAlias = Experiment | External

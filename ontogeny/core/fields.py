@@ -1,0 +1,221 @@
+"""Fields that check themselves, and the frozen records made of them."""
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NamedTuple, dataclass_transform
+
+import equinox as eqx
+
+from .notebook import table
+
+if TYPE_CHECKING:
+    from equinox._module._module import _ModuleMeta as _Meta
+else:
+    _Meta = type(eqx.Module)
+
+
+class ConfigError(ValueError):
+    """Something the user asked for cannot be: the message names it and says what would do."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The tail of an error message: the closest known word, or all of them if there are few."""
+    known = sorted(known)
+    close = get_close_matches(word, known, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known: {', '.join(known)}" if len(known) <= 30 else "see the list"
+
+
+def number(
+    default: float | None = None,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
+) -> Any:
+    """A field that is a leaf: a finite float one may sweep, differentiate and vmap over."""
+    rule = _Number(least, above, most)
+    return _field(default, lambda x: float(x) if isinstance(x, int) else x, rule)
+
+
+def count(default: int | None = None, *, least: int = 1, most: int = 10**8) -> Any:
+    """A static field: a whole number that decides the shape of the computation."""
+    return _field(default, None, _Count(least, most), static=True)
+
+
+def flag(default: bool) -> Any:
+    """A static field: true or false, and nothing that merely counts as one of them."""
+    return _field(default, None, _Kind(bool, "true or false"), static=True)
+
+
+def string(default: str | None = None, *, converter: Any = None) -> Any:
+    """A static field: text of any kind (the name of a probe, of a file)."""
+    return _field(default, converter, _Kind(str, "text"), static=True)
+
+
+def names(default: tuple[str, ...] | None = None) -> Any:
+    """A static field: several names."""
+    return _field(default, None, _Each(str, "names"), static=True)
+
+
+def choice(default: str, *options: str) -> Any:
+    """A static field: one of a few words."""
+    return _field(default, None, _Choice((default, *options)), static=True)
+
+
+def split(default: str | None = None) -> Any:
+    """A static field: one of the task's splits (an experiment checks that it has it)."""
+    return _field(default, None, Split(), static=True)
+
+
+def numbers(default: tuple[float, ...] | None = None) -> Any:
+    """A static field: several numbers."""
+    return _field(default, None, _Each((float, int), "numbers"), static=True)
+
+
+def component(kind: type) -> Any:
+    """A field that is a component of a kind."""
+    return _field(None, None, _Kind(kind, f"a {kind.__name__}"))
+
+
+def several(kind: type) -> Any:
+    """A field that is some components of a kind, one after the other."""
+    return _field(None, _in_order, _Each(kind, f"{kind.__name__}s"))
+
+
+def by_name(kind: type) -> Any:
+    """A field that is some components of a kind, by name."""
+    return _field(None, None, _Named(kind))
+
+
+def _in_order(given: Any) -> Any:
+    return tuple(given) if isinstance(given, list) else given
+
+
+def static(**keywords: Any) -> Any:
+    """A static field of any other kind: whoever uses it checks it."""
+    return eqx.field(static=True, **keywords)
+
+
+def _field(default: Any, converter: Any, rule: Any, static: bool = False) -> Any:
+    keywords: dict[str, Any] = {"metadata": {"rule": rule}, "static": static}
+    if converter is not None:
+        keywords["converter"] = converter
+    if default is not None:
+        keywords["default"] = default
+    return eqx.field(**keywords)
+
+
+class _Number(NamedTuple):
+    least: float
+    above: float
+    most: float
+
+    def problem(self, value: Any) -> str | None:
+        if not isinstance(value, float):
+            return f"must be a number, not {value!r}"
+        if not math.isfinite(value):
+            return f"must be a finite number, not {value}"
+        if value < self.least:
+            return f"must be at least {self.least:g}, not {value:g}"
+        if value <= self.above:
+            return f"must be above {self.above:g}, not {value:g}"
+        if value > self.most:
+            return f"must be at most {self.most:g}, not {value:g}"
+        return None
+
+
+class _Count(NamedTuple):
+    least: int
+    most: int
+
+    def problem(self, value: Any) -> str | None:
+        if not isinstance(value, int) or isinstance(value, bool):
+            return f"must be a whole number, not {value!r}"
+        if value > self.most:
+            return f"must be at most {self.most}, not {value if value < 10**30 else 'so many'}"
+        return f"must be at least {self.least}, not {value}" if value < self.least else None
+
+
+class _Kind(NamedTuple):
+    kind: type
+    words: str
+
+    def problem(self, value: Any) -> str | None:
+        return None if isinstance(value, self.kind) else f"must be {self.words}, not {value!r}"
+
+
+class _Named(NamedTuple):
+    kind: type
+
+    def problem(self, value: Any) -> str | None:
+        if isinstance(value, dict) and all(
+            isinstance(name, str) and isinstance(each, self.kind) for name, each in value.items()
+        ):
+            return None
+        return f"must be {self.kind.__name__}s by name, not {value!r}"
+
+
+class _Each(NamedTuple):
+    kind: type | tuple[type, ...]
+    words: str
+
+    def problem(self, value: Any) -> str | None:
+        if isinstance(value, tuple) and all(isinstance(each, self.kind) for each in value):
+            return None
+        return f"must be a tuple of {self.words}, not {value!r}"
+
+
+class _Choice(NamedTuple):
+    options: tuple[str, ...]
+
+    def problem(self, value: Any) -> str | None:
+        if value in self.options:
+            return None
+        return f"cannot be {value!r}: {did_you_mean(str(value), list(self.options))}"
+
+
+class Split(NamedTuple):
+    """The rule of a field that names a split."""
+
+    def problem(self, value: Any) -> str | None:
+        return None if isinstance(value, str) else f"must be the name of a split, not {value!r}"
+
+
+# Type checkers take the annotations for the constructor's types. They are told of the functions
+# whose keywords they must read only: to the others they would forbid a default without its name.
+@dataclass_transform(field_specifiers=(static, eqx.field, dataclasses.field))
+class _CheckedMeta(_Meta):
+    if not TYPE_CHECKING:  # whose signature would stand for that of every constructor
+
+        def __call__(cls, *arguments: Any, **keywords: Any) -> Any:  # noqa: N805
+            known = [f.name for f in dataclasses.fields(cls) if f.init]
+            for name in keywords:
+                if name not in known:
+                    raise ConfigError(
+                        f"{cls.__name__} has no field {name!r}: {did_you_mean(name, known)}"
+                    )
+            return super().__call__(*arguments, **keywords)
+
+
+class Component(eqx.Module, metaclass=_CheckedMeta):
+    """A frozen record whose fields are checked when it is made, before anything is compiled."""
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """Modules, besides that of its class, whose code decides what it does."""
+        return ()
+
+    def _repr_html_(self) -> str:
+        rows = [(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
+        return table(type(self).__name__, ("field", "value"), rows)
+
+    def __check_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            rule = field.metadata.get("rule")
+            problem = rule and rule.problem(getattr(self, field.name))
+            if problem:
+                raise ConfigError(f"{type(self).__name__}.{field.name} {problem}")

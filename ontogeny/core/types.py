@@ -1,0 +1,350 @@
+"""The nouns of the laboratory, written for one sequence, one seed, one setting.
+
+An experiment is a pytree. Its leaves (floats) are the numbers one may sweep; ints, strings and
+booleans are static: two experiments with the same tree structure are one program, and run as one.
+"""
+
+import dataclasses
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+from jaxtyping import Array, Bool, Float, Int, Key, Real
+
+from . import fields
+from .fields import Component, ConfigError, Split, did_you_mean
+
+World: TypeAlias = Any  # pytrees of arrays, whatever a task, a model or a stage likes
+Params: TypeAlias = Any
+Memory: TypeAlias = Any
+
+
+class Batch(NamedTuple):
+    """Rows of a split: what goes in, where it is read, what should come out, how much it counts.
+
+    Targets are tokens; or numbers, if the task's loss takes them so.
+    """
+
+    inputs: Int[Array, "row length"]
+    at: Int[Array, "row read"]
+    targets: Real[Array, "row read"]
+    weights: Float[Array, "row read"]
+
+    def mean(self, values: Real[Array, "row #read"] | Bool[Array, "row #read"]) -> Float[Array, ""]:
+        """The mean of what was found at each position read, as much as each counts."""
+        return jnp.sum(values * self.weights) / jnp.sum(self.weights)
+
+
+class Trace(NamedTuple):
+    """What a model computed on one sequence. `jit` drops whatever nobody reads."""
+
+    outputs: Float[Array, "read vocab"]
+    residual: Float[Array, "layer read width"]
+    attention: tuple[Float[Array, "head query length"], ...] = ()
+
+    @classmethod
+    def at_each(cls, at: Int[Array, " read"], read: Callable[[Int[Array, ""]], "Trace"]) -> "Trace":
+        """Reads position by position, for models that read a string once: no axis for positions."""
+        outputs, residual, attention = jax.vmap(read)(at)
+        queries = tuple(jnp.swapaxes(weights, 0, 1) for weights in attention)
+        return cls(outputs, jnp.swapaxes(residual, 0, 1), queries)
+
+
+class Task(Component):
+    """A distribution over sequences, parts of which are held out."""
+
+    splits: eqx.AbstractClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def vocab(self) -> int:
+        """How many tokens there are."""
+
+    @property
+    def answers(self) -> int:
+        """How many of them, counted from the first, can be answers: by default all."""
+        return self.vocab
+
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """How long the longest sequence is."""
+
+    @property
+    def starts(self) -> int:
+        """How many of them, counted from the first, can begin a sequence: by default all."""
+        return self.vocab
+
+    @abstractmethod
+    def world(self, key: Key[Array, ""]) -> World:
+        """Draws what stays true during a run: the facts, the alphabets, the trigger tokens."""
+
+    @abstractmethod
+    def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
+        """Draws rows of one split. A finite split is returned whole and ignores the key."""
+
+    def loss(self, outputs: Float[Array, "row read vocab"], batch: Batch) -> Float[Array, ""]:
+        """What training makes small: by default the weighted mean of the cross-entropy."""
+        return batch.mean(optax.softmax_cross_entropy_with_integer_labels(outputs, batch.targets))
+
+    def correct(
+        self, outputs: Float[Array, "row read vocab"], batch: Batch
+    ) -> Bool[Array, "row read"]:
+        """Which answers are right: by default those whose target has the top output."""
+        return jnp.argmax(outputs, axis=-1) == batch.targets
+
+
+class Model(Component):
+    """A parametrised function of one sequence, f(θ, x), read at the positions `at`."""
+
+    @abstractmethod
+    def init(self, task: Task, key: Key[Array, ""]) -> Params:
+        """Draws parameters that fit the task, or says which field does not."""
+
+    @abstractmethod
+    def __call__(
+        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        """Runs one sequence."""
+
+    def rows(
+        self,
+        params: Params,
+        inputs: Int[Array, "row length"],
+        at: Int[Array, "row read"],
+        starts: int | None = None,
+    ) -> Trace:
+        """Runs several sequences, each of which begins with one of the tokens below `starts`; a
+        model that knows a cheaper way overrides this."""
+        trace: Trace = jax.vmap(self, (None, 0, 0))(params, inputs, at)
+        return trace
+
+
+class Together(Model):
+    """A model that is written for several sequences at once: it says `rows`."""
+
+    def __call__(
+        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        trace: Trace = jax.tree.map(lambda x: x[0], self.rows(params, inputs[None], at[None]))
+        return trace
+
+
+class Moment(NamedTuple):
+    """Everything there is to see at one instant of one run."""
+
+    task: Task
+    world: World
+    model: Model
+    params: Params
+    key: Key[Array, ""]
+    seen: Mapping[str, tuple[Batch, Trace]] = {}  # splits that were run already
+
+    def batch(self, split: str) -> Batch:
+        """Rows of a split of the task."""
+        if split in self.seen:
+            return self.seen[split][0]
+        return self.task.sample(self.world, split, self.key)
+
+    def trace(self, batch: Batch) -> Trace:
+        """What the model computes on every row."""
+        for known, trace in self.seen.values():
+            if known is batch:
+                return trace
+        return self._rows(batch.inputs, batch.at)
+
+    def _rows(self, inputs: Int[Array, "row length"], at: Int[Array, "row read"]) -> Trace:
+        return self.model.rows(self.params, inputs, at, self.task.starts)
+
+    def loss(self, batch: Batch) -> Float[Array, ""]:
+        """What the task makes of the model's outputs."""
+        return self.task.loss(self.trace(batch).outputs, batch)
+
+    def with_params(self, params: Params) -> "Moment":
+        """The same instant, had the parameters been others."""
+        return self._replace(params=params, seen={})
+
+    def with_key(self, key: Key[Array, ""]) -> "Moment":
+        """The same instant, had chance been another."""
+        return self._replace(key=key, seen={})
+
+    def having_seen(self, splits: Iterable[str]) -> "Moment":
+        """The same instant, once the model has run on some splits: all rows of one shape in one go,
+        which is sooner compiled and sooner done."""
+        alike: dict[Any, dict[str, Batch]] = defaultdict(dict)
+        for split in splits:
+            batch = self.batch(split)
+            alike[batch.inputs.shape[1], batch.at.shape[1]][split] = batch
+        seen = {}
+        for batches in alike.values():
+            inputs = jnp.concatenate([batch.inputs for batch in batches.values()])
+            at = jnp.concatenate([batch.at for batch in batches.values()])
+            whole, start = self._rows(inputs, at), 0
+            for split, batch in batches.items():
+                end = start + len(batch.inputs)
+                part: Trace = jax.tree.map(lambda x, a=start, b=end: x[a:b], whole)
+                seen[split], start = (batch, part), end
+        return self._replace(seen=seen)
+
+
+def partition(params: Params, parts: tuple[str, ...]) -> tuple[Params, Params]:
+    """The parameters that move and those that stand still, by the name at the top of the tree."""
+    if not parts:
+        return eqx.partition(params, True)
+    names = jax.tree_util.tree_map_with_path(
+        lambda path, _: jax.tree_util.keystr(path[:1], simple=True), params
+    )
+    known = sorted(set(jax.tree.leaves(names)))
+    for part in parts:
+        if part not in known:
+            raise ConfigError(f"the model has no parameters {part!r}: {did_you_mean(part, known)}")
+    return eqx.partition(params, jax.tree.map(lambda name: name in parts, names))
+
+
+class Until(Component):
+    """A stage ends for a run at the first look where a probe has passed a level."""
+
+    probe: str = fields.string()
+    level: float = fields.number()
+    side: str = fields.choice("below", "above")
+
+    def passed(self, value: float) -> bool:
+        """Whether this value ends the stage."""
+        return value < self.level if self.side == "below" else value > self.level
+
+
+class Stage(Component):
+    """A rule that moves the parameters, applied `steps` times. A regime is a tuple of stages."""
+
+    steps: eqx.AbstractVar[int]
+    until: eqx.AbstractVar[Until | None]
+
+    @abstractmethod
+    def init(self, now: Moment) -> Memory:
+        """What the rule remembers from one step to the next, at the stage's start."""
+
+    @abstractmethod
+    def step(self, now: Moment, memory: Memory) -> tuple[Params, Memory]:
+        """One application of the rule."""
+
+    def advance(
+        self, now: Moment, memory: Memory, start: Int[Array, ""], steps: int
+    ) -> tuple[Params, Memory]:
+        """Several steps from `start` on; a stage that knows a cheaper way overrides this."""
+
+        def one(carry: tuple[Params, Memory], step: Int[Array, ""]) -> tuple[Any, None]:
+            params, memory = carry
+            moment = now._replace(params=params, key=jr.fold_in(now.key, step))
+            return self.step(moment, memory), None
+
+        moved, _ = jax.lax.scan(one, (now.params, memory), start + jnp.arange(steps))
+        return moved
+
+
+class Solver(Stage):
+    """A stage that obtains parameters in one step by solving, on the host, in plain numpy.
+
+    So a theorem is another way to obtain a model, and answers the same probes as a trained one.
+    """
+
+    steps: int = fields.static(default=1, init=False)
+    until: Until | None = fields.static(default=None, init=False)
+
+    @abstractmethod
+    def solve(self, now: Moment) -> Params:
+        """The parameters; or an error (ConfigError) that says why there are none."""
+
+    def seconds(self, task: Task, model: Model) -> float:
+        """About how long solving takes on one core: for the plan."""
+        return 0.1
+
+    def init(self, now: Moment) -> Memory:
+        return ()
+
+    def step(self, now: Moment, memory: Memory) -> tuple[Params, Memory]:
+        """Nothing: by the time a lane is looked at, `perform` has put the solution in place."""
+        return now.params, memory
+
+
+class Probe(Component):
+    """A question one may ask of a moment."""
+
+    alone: ClassVar[bool] = False  # whether it runs the model in its own way, not on whole splits
+
+    @abstractmethod
+    def __call__(self, now: Moment) -> Float[Array, "..."]:
+        """The answer, of any fixed shape."""
+
+
+class Experiment(Component):
+    """Train this model on this task in this way, and keep asking these questions."""
+
+    task: Task = fields.component(Task)
+    model: Model = fields.component(Model)
+    training: tuple[Stage, ...] = fields.several(Stage)
+    probes: dict[str, Probe] = fields.by_name(Probe)
+    evaluations: int = fields.count(20)
+
+    def __check_init__(self) -> None:
+        super().__check_init__()  # the fields first: what follows relies on them
+        for place, stage in enumerate(self.training):
+            if stage.steps % self.evaluations_of(stage):
+                raise ConfigError(
+                    f"training.{place}.steps={stage.steps} is not divisible by "
+                    f"evaluations={self.evaluations}"
+                )
+            if stage.until and stage.until.probe not in self.probes:
+                hint = did_you_mean(stage.until.probe, self.probes)
+                raise ConfigError(f"training.{place}.until: no probe {stage.until.probe!r}: {hint}")
+        for part in (*self.training, *self.probes.values()):
+            for field, wanted in _splits(part):
+                if wanted not in self.task.splits:
+                    raise ConfigError(
+                        f"{type(part).__name__}.{field}: {type(self.task).__name__} has no "
+                        f"split {wanted!r}: {did_you_mean(wanted, list(self.task.splits))}"
+                    )
+        for path, leaf in jax.tree.leaves_with_path(self):
+            if not isinstance(leaf, float):
+                name = jax.tree_util.keystr(path)
+                raise ConfigError(f"Experiment{name} is a {type(leaf).__name__}: leaves are floats")
+
+    @property
+    def looked_at(self) -> list[str]:
+        """The splits that probes would have the model run on."""
+        together = (probe for probe in self.probes.values() if not probe.alone)
+        return list(dict.fromkeys(split for probe in together for _, split in _splits(probe)))
+
+    def evaluations_of(self, stage: Stage) -> int:
+        """How often a stage is looked at; one that takes a single step (a solver) once."""
+        return 1 if stage.steps == 1 else self.evaluations
+
+    def after(self, stage: int, look: int) -> tuple[int, int]:
+        """What follows a look of a stage: the next look, or the next stage's first."""
+        last = look + 1 == self.evaluations_of(self.training[stage])
+        return (stage + 1, 0) if last else (stage, look + 1)
+
+    def over(self, stage: int) -> bool:
+        """Whether a stage is beyond the last."""
+        return stage >= len(self.training)
+
+    @property
+    def evaluated_at(self) -> list[int]:
+        """The number of steps taken at each look, the first before any."""
+        ticks = [0]
+        for stage in self.training:
+            every = stage.steps // self.evaluations_of(stage)
+            ticks += range(ticks[-1] + every, ticks[-1] + stage.steps + 1, every)
+        return ticks
+
+
+def _splits(part: Component) -> Iterator[tuple[str, str]]:
+    """The fields of a part that name a split, and the splits."""
+    for field in dataclasses.fields(part):
+        if isinstance(field.metadata.get("rule"), Split):
+            yield field.name, getattr(part, field.name)

@@ -1,0 +1,296 @@
+"""How the work goes, for people: a live display on a terminal, plain lines elsewhere."""
+
+import math
+import os
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .schedule import Progress
+from .store import Store
+from .unit import Look, Unit
+
+PLAIN_SECONDS = 5.0
+NOTE_SECONDS = 0.5
+
+
+@dataclass
+class _Seen:
+    """A unit that somebody was given, and how far it is, in seconds of a core."""
+
+    unit: Unit
+    whole: float  # what it was thought to take
+    done: float
+    start: float  # what of it was done before
+    began: float
+    ended: float | None = None
+
+    def spent(self, now: float) -> float:
+        """How long it has taken so far."""
+        return (now if self.ended is None else self.ended) - self.began
+
+
+class Counted(Progress):
+    """Knows how much is done; the subclasses show it."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self.store = store  # where others may read how far it is
+        self.noted = 0.0
+        self.running: dict[int, tuple[Unit, Look]] = {}
+        self.cost = 0.0
+        self.seen: dict[int, _Seen] = {}
+        self.units = 0
+        self.workers = 1
+
+    def close(self) -> None:
+        """Leaves the terminal as it was."""
+        if self.store and self.units:
+            self.store.note_work(os.getpid(), None)
+
+    def planned(self, units: Sequence[Unit], workers: int) -> None:
+        """Takes note of all that is to be done."""
+        self.cost += sum(map(_whole, units))
+        self.units, self.workers = self.units + len(units), workers
+        self._note(at_once=True)
+
+    def began(self, unit: Unit) -> None:
+        """Somebody was given a unit: a new one, one that another has died on, or half of one."""
+        before = self.seen.get(id(unit))
+        done = before.done if before else 0.0
+        self.seen[id(unit)] = _Seen(unit, _whole(unit), done, done, time.monotonic())
+
+    def looked(self, unit: Unit, look: Look) -> None:
+        """A unit came to a look."""
+        self.seen[id(unit)].done = _compiling(unit) + _cost(unit) * look.done
+        self.running[id(unit)] = unit, look
+        self._note()
+
+    def shared(self, unit: Unit, parts: Sequence[Unit]) -> None:
+        """A unit goes on as several, each as far as it was: the first where it is."""
+        before, now = self.seen.pop(id(unit)), time.monotonic()
+        for place, part in enumerate(parts):
+            size = _whole(part) / before.whole
+            began = now - before.spent(now) * size
+            start = before.start if place == 0 else before.done
+            ended = None if place == 0 else began
+            self.seen[id(part)] = _Seen(
+                part, _whole(part), before.done * size, start * size, began, ended
+            )
+        self.running.pop(id(unit), None)
+
+    def finished(self, unit: Unit) -> None:
+        """A unit is done."""
+        if id(unit) not in self.seen:  # it was given up before it began
+            self.began(unit)
+        seen = self.seen[id(unit)]
+        seen.done, seen.ended = seen.whole, time.monotonic()
+        self.running.pop(id(unit), None)
+        self._note()
+
+    def _note(self, at_once: bool = False) -> None:
+        """Writes down how far it is, not too often; a full disk stops no work."""
+        now = time.monotonic()
+        if not self.store or (now - self.noted < NOTE_SECONDS and not at_once):
+            return
+        self.noted = now
+        news = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "words": sys.argv[1:],
+            "fraction": self.fraction,
+            "left": self.left,
+            "units": [
+                {"label": unit.label, "step": look.step, "steps": look.steps, "news": told(look)}
+                for unit, look in self.running.values()
+            ],
+        }
+        with suppress(OSError):
+            self.store.note_work(os.getpid(), news)
+
+    @property
+    def fraction(self) -> float:
+        """How much of the work is done."""
+        done = sum(each.done for each in self.seen.values())
+        return min(1.0, done / self.cost) if self.cost else 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        """About how much longer it will take.
+
+        What was thought of a unit is off by a factor, partly the machine's, which is that of all
+        units, and partly its own. So what runs goes on as it was seen to; what waits is thought
+        to be off as others were, the more so the more of them were seen.
+        """
+        now, seen = time.monotonic(), list(self.seen.values())
+        spent = _TRUST + sum(each.spent(now) for each in seen)
+        worked = _TRUST + sum(each.done - each.start for each in seen)
+        known = sum(each.done > each.start for each in seen)
+        pace = math.exp(math.log(spent / worked) * known / (known + _ALIKE))
+        waiting = max(0.0, self.cost - sum(each.whole for each in seen)) * pace
+        longest = 0.0
+        for each in seen:
+            own = (_TRUST * pace + each.spent(now)) / (_TRUST + each.done - each.start)
+            left = (each.whole - each.done) * own
+            waiting += left
+            if each.unit.rows == 1:  # nobody can help with it
+                longest = max(longest, left)
+        return max(waiting / self.workers, longest)
+
+    @property
+    def left(self) -> str:
+        """The same for people."""
+        return f"{'' if self.running else 'about '}{duration(self.seconds_left)}"
+
+
+class Plain(Counted):
+    """A line every few seconds."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        super().__init__(store)
+        self.spoke = time.monotonic()
+
+    def planning(self, done: int, programs: int) -> None:
+        if time.monotonic() - self.spoke > PLAIN_SECONDS:
+            self._say(f"planning: {done} of {programs} programs")
+
+    def planned(self, units: Sequence[Unit], workers: int) -> None:
+        super().planned(units, workers)
+        lanes = sum(len(unit.lanes) for unit in units)
+        self._say(f"running {lanes} runs in {len(units)} units on {workers} workers: {self.left}")
+
+    def looked(self, unit: Unit, look: Look) -> None:
+        super().looked(unit, look)
+        if time.monotonic() - self.spoke > PLAIN_SECONDS:
+            self._say(f"{self.fraction:4.0%}  {unit.label}  {told(look)}  {self.left} left")
+
+    def failed(self, unit: Unit, why: str) -> None:
+        self._say(f"failed: {unit.label}: {why}")
+
+    def _say(self, text: str) -> None:
+        self.spoke = time.monotonic()
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
+class Live(Counted):
+    """Bars that move: all the work on top, then each unit that runs."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        super().__init__(store)
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        self.bars = Bars(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[news]}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self.whole = self.bars.add_task("all", total=1.0, news="")
+        self.rows: dict[int, Any] = {}
+        self.bars.start()
+
+    def close(self) -> None:
+        super().close()
+        self.bars.stop()
+
+    def planning(self, done: int, programs: int) -> None:
+        news = f"{done} of {programs} programs"
+        self.bars.update(self.whole, description="planning", completed=done / programs, news=news)
+
+    def planned(self, units: Sequence[Unit], workers: int) -> None:
+        super().planned(units, workers)
+        self.bars.update(self.whole, description="all")
+        self._whole()
+
+    def looked(self, unit: Unit, look: Look) -> None:
+        super().looked(unit, look)
+        if id(unit) not in self.rows:
+            self.rows[id(unit)] = self.bars.add_task(unit.label[-60:], total=1.0, news="")
+        self.bars.update(
+            self.rows[id(unit)],
+            completed=look.done,
+            news=told(look),
+        )
+        self._whole()
+
+    def shared(self, unit: Unit, parts: Sequence[Unit]) -> None:
+        super().shared(unit, parts)
+        self._remove(unit)
+
+    def finished(self, unit: Unit) -> None:
+        super().finished(unit)
+        self._remove(unit)
+
+    def failed(self, unit: Unit, why: str) -> None:
+        self.bars.console.print(f"failed: {unit.label}: {why}", markup=False, highlight=False)
+
+    def _remove(self, unit: Unit) -> None:
+        if id(unit) in self.rows:
+            self.bars.remove_task(self.rows.pop(id(unit)))
+        self._whole()
+
+    def _whole(self) -> None:
+        news = f"{self.fraction:.0%}  {self.left} left"
+        self.bars.update(self.whole, completed=self.fraction, news=news)
+
+
+_COMPILING = 6.0  # seconds that the first unit of a structure takes before it steps
+_TRUST = 5.0  # seconds of work that what was thought at first counts as
+_ALIKE = 1.0  # units after which as much of what is seen is put down to the machine as to chance
+_USUAL = 5e10  # operations a second in large products, of the core that costs were measured on
+
+
+def _compiling(unit: Unit) -> float:
+    return _COMPILING * slowness() if unit.turn == 0 else 0.0
+
+
+def _cost(unit: Unit) -> float:
+    return unit.cost * slowness()
+
+
+def _whole(unit: Unit) -> float:
+    return _compiling(unit) + _cost(unit)
+
+
+@cache
+def slowness() -> float:
+    """How much longer a core of this machine takes, from a product timed here."""
+    matrix, times = np.ones((768, 768), np.float32), []
+    for _ in range(4):
+        began = time.perf_counter()
+        matrix @ matrix
+        times.append(time.perf_counter() - began)
+    learning_rate = (
+        2 * len(matrix) ** 3 / min(times) / (os.cpu_count() or 1)
+    )  # numpy takes all cores
+    return float(np.clip(_USUAL / learning_rate, 0.2, 5.0))
+
+
+def progress(store: Store | None = None) -> Counted:
+    """What suits where standard error goes; and noted in a store, for who looks there."""
+    return Live(store) if sys.stderr.isatty() else Plain(store)
+
+
+def told(look: Look) -> str:
+    """A look in a few words."""
+    loss = "" if math.isnan(look.loss) else f"  loss {look.loss:.4f}"
+    return f"step {look.step}/{look.steps}{loss}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

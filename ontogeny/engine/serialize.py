@@ -1,0 +1,187 @@
+"""Experiments as text: spelled out in full, named by a digest, edited by path.
+
+The digest covers every field, defaults included, and the code of every component that takes part
+(comments and docstrings aside), so that a stored answer is never that of another program.
+"""
+
+import copy
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+
+from ..core.external import AnyExperiment, External
+from ..core.fields import Component, ConfigError, did_you_mean
+from ..core.types import Experiment
+from .modules import known_as
+from .sources import Code, code_of
+
+Spelled = dict[str, Any]
+Edited = TypeVar("Edited", bound=Component)
+
+
+def spell(thing: Any) -> Any:
+    """A component as JSON: what it is, and every field."""
+    match thing:
+        case Component():
+            fields = {name: spell(value) for name, value in _fields(thing).items()}
+            home = known_as(type(thing).__module__)
+            return {"is": f"{home}.{type(thing).__qualname__}", **fields}
+        case dict():
+            return {str(name): spell(value) for name, value in thing.items()}
+        case tuple() | list():
+            return [spell(value) for value in thing]
+        case None | bool() | int() | float() | str():
+            return thing
+    raise ConfigError(f"cannot spell out a {type(thing).__name__}")
+
+
+def _fields(thing: Component, given: bool = False) -> dict[str, Any]:
+    """Every field of a component; or those that one gives it."""
+    return {name: object.__getattribute__(thing, name) for name in _names(type(thing), given)}
+
+
+@cache
+def _names(kind: type[Component], given: bool) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init or not given)
+
+
+def record(experiment: AnyExperiment) -> Spelled:
+    """All that decides what an experiment answers: its fields, its code and what it reads."""
+    code = code_behind(experiment)
+    known = {"experiment": spell(experiment), "sources": dict(sorted(code.modules.items()))}
+    known |= {"versions": dict(sorted(code.versions.items()))}
+    read = experiment.reads if isinstance(experiment, External) else ()
+    return known | ({"files": {path.name: _contents(path) for path in read}} if read else {})
+
+
+def _contents(path: Path) -> str:
+    """A hash of a file as it is now."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:20]
+    except OSError:  # whoever reads it will say so
+        return "missing"
+
+
+def digest(spelled: Spelled) -> str:
+    """The name of an experiment, from its record: the same text, the same name."""
+    text = json.dumps(spelled, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+# --------------------------------------------------------------------------- the code behind it
+
+
+def code_behind(experiment: AnyExperiment) -> Code:
+    """The code that an experiment's answers depend on, as it is loaded now."""
+    structure = jax.tree.structure(experiment)
+    known = _KNOWN.get(structure)
+    if known is None or not known.holds:
+        parts = list(_components(experiment))
+        used = [name for part in parts for name in part.uses]
+        known = _KNOWN[structure] = code_of(map(type, parts), used)
+    return known
+
+
+_KNOWN: dict[Any, Code] = {}  # floats are of no concern here
+
+
+def _components(thing: Any) -> Iterator[Component]:
+    if isinstance(thing, Component):
+        yield thing
+        children = list(_fields(thing).values())
+    elif isinstance(thing, dict):
+        children = list(thing.values())
+    else:
+        children = list(thing) if isinstance(thing, tuple | list) else []
+    for child in children:
+        yield from _components(child)
+
+
+# ---------------------------------------------------------------------------------- edit by path
+
+
+def paths(thing: Any, prefix: str = "") -> dict[str, Any]:
+    """Every value one may set, by its path: `task.ratio`, `training.0.learning_rate`, `looks`."""
+    children = _children(thing)
+    if children is None:
+        return {} if thing is None else {prefix: thing}
+    found: dict[str, Any] = {}
+    for name, value in children.items():
+        found |= paths(value, f"{prefix}.{name}" if prefix else name)
+    return found
+
+
+def value_at(thing: Any, path: str) -> Any:
+    """The value that one may set at a path; None if there is none."""
+    for name in path.split("."):
+        thing = (_children(thing) or {}).get(name)
+    return thing if _children(thing) is None else None
+
+
+def _children(thing: Any) -> dict[str, Any] | None:
+    match thing:
+        case Component():
+            return _fields(thing, given=True)
+        case dict():
+            return thing
+        case (Component(), *_):
+            return {str(place): value for place, value in enumerate(thing)}
+    return None
+
+
+def edit(experiment: Edited, path: str, text: str) -> Edited:
+    """The experiment with the value at a path replaced, checked as if written by hand."""
+    old = value_at(experiment, path)
+    if old is None:
+        hint = did_you_mean(path, paths(experiment))
+        raise ConfigError(f"no field {path!r} in this experiment: {hint}")
+    edited: Edited = _replace(experiment, path.split("."), _parse(text, old, path))
+    return edited
+
+
+def _replace(thing: Any, path: list[str], value: Any) -> Any:
+    if not path:
+        return value
+    head, *rest = path
+    match thing:
+        case dict():
+            return thing | {head: _replace(thing[head], rest, value)}
+        case tuple():
+            place = int(head)
+            return (*thing[:place], _replace(thing[place], rest, value), *thing[place + 1 :])
+    part = _replace(getattr(thing, head), rest, value)
+    if not isinstance(value, float):
+        return dataclasses.replace(thing, **{head: part})
+    # A float concerns its own component alone: the experiment need not be checked again, which
+    # is ten times as quick, and counts in a sweep of thousands.
+    changed = copy.copy(thing)
+    object.__setattr__(changed, head, part)
+    if not isinstance(changed, Experiment):
+        changed.__check_init__()
+    return changed
+
+
+def _parse(text: str, old: Any, path: str) -> Any:
+    """Text read as the kind of value that stands there now."""
+    kind = type(old)
+    try:
+        match old:
+            case bool():
+                return {"true": True, "false": False}[text.lower()]
+            case int():
+                return int(text)
+            case float():
+                return float(text)
+            case tuple():
+                return tuple(text.split("+"))
+    except (ValueError, KeyError):
+        words = {bool: "true or false", int: "a whole number", float: "a number"}
+        raise ConfigError(f"{path}={text}: expected {words[kind]}, like {old}") from None
+    return text

@@ -1,0 +1,341 @@
+"""Runs on disk, addressed by the spelled-out experiment and the seed.
+
+    runs/DIGEST-SEED/      experiment.json · answers.npz · environment.json · seal.json
+    partial/DIGEST-SEED/   checkpoints of runs that are under way
+    verdicts/              the last verdict of each claim
+    variations/            what came of changing a claim
+    working/               how far those are who run something here
+    damaged/               what failed its check, set aside
+
+A folder is written elsewhere and moved into place in one step, so it is there whole or not at all.
+Its seal holds a hash of every file; verdicts and other texts carry theirs. Nothing is ever
+unpickled. What is not as it was written is set aside with a message, and harms nobody else.
+"""
+
+import json
+import logging
+import os
+import shutil
+import socket
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .files import (
+    NUMBER,
+    SEEDS,
+    Arrays,
+    Damaged,
+    discard,
+    file_hash,
+    flush,
+    misfit,
+    put,
+    read_arrays,
+    read_json,
+    read_note,
+    write_arrays,
+    write_note,
+)
+
+log = logging.getLogger("ontogeny")
+
+_STALE = 3600.0  # seconds after which nobody is still writing what stands aside
+_SILENT = 1800.0  # after which whoever said how far it is has gone, if one cannot ask
+
+_Shape = dict[str, Any]
+_EVIDENCE: _Shape = {"text": str, "outcome": str, "ours": NUMBER, "low": NUMBER, "high": NUMBER}
+_EVIDENCE |= {"paper": NUMBER, "n": SEEDS, "note": str, "series": str, "x": NUMBER}
+_EVIDENCE |= {"each": [NUMBER]}
+_VERDICT: _Shape = {"claim": str, "says": str, "paper": str, "where": str, "outcome": str}
+_VERDICT |= {"scale": str, "seeds": SEEDS, "seconds": NUMBER, "departures": [str], "untested": str}
+_VERDICT |= {"failures": [str], "command": str, "digest": str, "evidence": [_EVIDENCE]}
+_POINT: _Shape = {"at": [str], "outcome": str, "evidence": [_EVIDENCE]}
+_VARIATION: _Shape = {"claim": str, "scale": str, "seeds": SEEDS, "changes": [str]}
+_VARIATION |= {"sweeps": {...: [str]}, "points": [_POINT]}
+_UNIT: _Shape = {"label": str, "step": int, "steps": int, "news": str}
+_WORK: _Shape = {"pid": int, "host": str, "words": [str], "fraction": NUMBER, "left": str}
+_WORK |= {"units": [_UNIT]}
+_ENVIRONMENT: _Shape = {"failure": str, "seconds": NUMBER}
+
+
+@dataclass(frozen=True)
+class Record:
+    """One finished run of one seed."""
+
+    answers: Arrays
+    failure: str
+    environment: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """An unfinished run: where it is, what it carries, what it has answered."""
+
+    position: tuple[int, int]
+    state: Arrays
+    answers: Arrays
+    notes: dict[str, Any]
+
+
+class Store:
+    """A folder of runs. Several processes may use it at once."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+        self._swept = False
+
+    # -- finished runs
+
+    def empty(self) -> bool:
+        """Whether no run is kept."""
+        return not any((self.root / "runs").glob("*"))
+
+    def has(self, name: str) -> bool:
+        """Whether a run was sealed; its files are checked when it is loaded."""
+        return (self.root / "runs" / name / "seal.json").exists()
+
+    def load(self, name: str) -> Record | None:
+        """A sealed run; None if there is none, or if it was damaged and is now set aside."""
+        files = self._open(self.root / "runs" / name)
+        if files is None:
+            return None
+        try:
+            environment = read_json(files["environment.json"])
+            if problem := misfit(environment, _ENVIRONMENT):
+                raise Damaged(problem)
+            return Record(read_arrays(files["answers.npz"]), environment["failure"], environment)
+        except Exception as error:  # whatever it holds, it is none of ours
+            self._set_aside(self.root / "runs" / name, f"cannot be read ({error})")
+            return None
+
+    def seal(self, name: str, experiment: dict[str, Any], record: Record) -> None:
+        """Writes a finished run, whole or not at all, and drops its checkpoints."""
+        self._write(
+            self.root / "runs" / name,
+            arrays={"answers.npz": record.answers},
+            texts={"experiment.json": experiment, "environment.json": record.environment},
+        )
+        self._discard(self.root / "partial" / name)
+
+    # -- unfinished runs
+
+    def checkpoint(self, name: str) -> Checkpoint | None:
+        """The newest whole checkpoint of a run."""
+        for folder in sorted(self._folders("partial", name), reverse=True):
+            files = self._open(folder)
+            if files is None:
+                continue
+            try:
+                notes = read_json(files["notes.json"])
+                state, answers = map(read_arrays, (files["state.npz"], files["answers.npz"]))
+                stage, look = map(int, notes["position"])
+                return Checkpoint((stage, look), state, answers, notes)
+            except Exception as error:
+                self._set_aside(folder, f"cannot be read ({error})")
+        return None
+
+    def save(self, name: str, checkpoint: Checkpoint) -> None:
+        """Writes a checkpoint and drops the older ones."""
+        stage, look = checkpoint.position
+        folder = self.root / "partial" / name / f"{stage:04d}-{look:06d}"
+        self._write(
+            folder,
+            arrays={"state.npz": checkpoint.state, "answers.npz": checkpoint.answers},
+            texts={"notes.json": checkpoint.notes | {"position": checkpoint.position}},
+        )
+        for older in self._folders("partial", name):
+            if older.name < folder.name:
+                self._discard(older)
+
+    # -- verdicts, what if, and who is at work
+
+    def verdict(self, name: str) -> dict[str, Any] | None:
+        """The last verdict of a claim, if there is a sound one."""
+        return self._note(self.root / "verdicts" / f"{name}.json", _VERDICT)
+
+    def save_verdict(self, name: str, verdict: dict[str, Any]) -> None:
+        """Replaces the last verdict of a claim."""
+        write_note(self.root / "verdicts" / f"{name}.json", verdict, self.root / "tmp")
+
+    def save_variation(self, name: str, variation: dict[str, Any]) -> None:
+        """Keeps what came of changing a claim."""
+        write_note(self.root / "variations" / f"{name}.json", variation, self.root / "tmp")
+
+    def variations(self) -> list[dict[str, Any]]:
+        """All that is sound of them, the newest last."""
+        return [each for _, each in self._notes("variations", _VARIATION)]
+
+    def note_work(self, pid: int, news: dict[str, Any] | None) -> None:
+        """How far a process is; nothing, once it is done."""
+        path = self.root / "working" / f"{socket.gethostname()}-{pid}.json"
+        if news is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_note(path, news, self.root / "tmp")
+
+    def works(self) -> list[dict[str, Any]]:
+        """How far those are that run something here. Who is dead, or has said nothing for long
+        and cannot be asked, is forgotten."""
+        host, found = socket.gethostname(), []
+        for path, work in self._notes("working", _WORK):
+            silent = time.time() - _written(path) > _SILENT
+            if (not is_alive(work["pid"]) if work["host"] == host else silent) or silent:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+            else:
+                found.append(work)
+        return found
+
+    def _notes(self, kind: str, shape: Any) -> list[tuple[Path, dict[str, Any]]]:
+        """The sound texts of a folder, the newest last."""
+        paths = sorted((self.root / kind).glob("*.json"), key=lambda each: (_written(each), each))
+        return [(path, note) for path in paths if (note := self._note(path, shape))]
+
+    def _note(self, path: Path, shape: Any) -> dict[str, Any] | None:
+        try:
+            return read_note(path, shape)
+        except FileNotFoundError:
+            return None
+        except (IsADirectoryError, Damaged) as error:
+            self._set_aside(path, str(error))
+        except OSError as error:
+            log.warning("%s cannot be read: %s", path, error)
+        return None
+
+    # -- what it holds
+
+    def names(self) -> list[str]:
+        """Every sealed run."""
+        return [folder.name for folder in self._folders("runs")]
+
+    def describe(self, name: str) -> dict[str, Any] | None:
+        """The spelled-out experiment and the environment of a sealed run."""
+        files = self._open(self.root / "runs" / name)
+        if files is None:
+            return None
+        try:
+            return {
+                part: read_json(files[f"{part}.json"]) for part in ("experiment", "environment")
+            }
+        except (OSError, KeyError, Damaged) as error:
+            self._set_aside(self.root / "runs" / name, f"cannot be read ({error})")
+            return None
+
+    def size(self, *kinds: str) -> int:
+        """Bytes under some of its folders, or under one run."""
+        total = 0
+        for path in (path for kind in kinds for path in (self.root / kind).rglob("*")):
+            with suppress(OSError):  # another process has just removed it
+                total += path.stat().st_size if path.is_file() else 0
+        return total
+
+    def prune(self, keep: set[str]) -> int:
+        """Removes checkpoints, damaged and half-written folders, and runs of experiments whose
+        digest is not kept; says how many bytes that freed."""
+        before = self.size("runs", "partial", "damaged", "tmp")
+        for name in self.names():
+            if name.rpartition("-")[0] not in keep:
+                self._discard(self.root / "runs" / name)
+        for kind in ("partial", "damaged", "tmp"):
+            shutil.rmtree(self.root / kind, ignore_errors=True)
+        return before - self.size("runs", "partial", "damaged", "tmp")
+
+    # -- folders that are there whole or not at all
+
+    def _folders(self, *parts: str) -> list[Path]:
+        try:
+            return sorted(path for path in self.root.joinpath(*parts).iterdir() if path.is_dir())
+        except OSError:
+            return []
+
+    def _open(self, folder: Path) -> dict[str, Path] | None:
+        """The files of a sealed folder, each checked against its hash."""
+        if not folder.is_dir():
+            return None
+        try:
+            seal = read_json(folder / "seal.json")
+            files = {name: folder / name for name in seal if name == Path(name).name}
+            for name, path in files.items():
+                if file_hash(path) != seal[name]:
+                    self._set_aside(folder, f"{name} has changed since it was written")
+                    return None
+            return files
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            if folder.is_dir():  # if not, another process finished with it meanwhile
+                self._set_aside(folder, f"its seal cannot be read ({error})")
+            return None
+
+    def _write(self, folder: Path, arrays: dict[str, Arrays], texts: dict[str, Any]) -> None:
+        self._sweep()
+        aside = self.root / "tmp" / uuid.uuid4().hex
+        aside.mkdir(parents=True)
+        try:
+            for name, content in arrays.items():
+                write_arrays(aside / name, content)
+            for name, text in texts.items():
+                (aside / name).write_text(json.dumps(text, indent=1))
+            seal = {path.name: file_hash(path) for path in sorted(aside.iterdir())}
+            (aside / "seal.json").write_text(json.dumps(seal, indent=1))
+            for path in aside.iterdir():
+                flush(path)
+            put(aside, folder)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+    def _discard(self, folder: Path) -> None:
+        discard(folder, self.root / "tmp")
+
+    def _sweep(self) -> None:
+        """Removes, once, what those left aside who were killed while they wrote it."""
+        if self._swept:
+            return
+        self._swept = True
+        for path in (self.root / "tmp").glob("*"):
+            if time.time() - _written(path) > _STALE:
+                path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+
+    def _set_aside(self, path: Path, reason: str) -> None:
+        place = self.root / "damaged" / f"{path.name}-{uuid.uuid4().hex[:8]}"
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(place)
+        except FileNotFoundError:  # another process was quicker
+            return
+        except OSError as error:  # nothing may be written here
+            log.warning("%s: %s; not used (%s)", path, reason, error)
+            return
+        log.warning("%s: %s; set aside in %s", path, reason, place)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this machine is there."""
+    if os.name == "nt":  # there, to ask is to terminate
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass  # it is there, and another's
+    return pid > 0
+
+
+def _written(path: Path) -> float:
+    """When a file was last written; never, if it is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def entries(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every readable run of a store, with its experiment and environment."""
+    for name in store.names():
+        described = store.describe(name)
+        if described:
+            yield name, described

@@ -1,0 +1,94 @@
+"""How strong the identity already is in the heads of a pretrained model."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from ..core.fields import ConfigError
+from .scalings import FAMILIES, attentions, heads
+
+WIDTH = 3.35  # inches: a column of a page with two
+
+
+class Diagonals(NamedTuple):
+    """For each layer and head, the trace of W_K W_Qᵀ and of W_V W_Oᵀ over its Frobenius norm.
+
+    Of random matrices that know nothing of each other it is 0, give or take `chance`, one over the
+    root of the width; the most that it can be is `most`, the root of a head's width.
+    """
+
+    match: Float[np.ndarray, "layer head"]
+    copy: Float[np.ndarray, "layer head"]
+    chance: float
+    most: float
+
+
+def diagonal_strength(model: Any) -> Diagonals:
+    """How strong the diagonals of a model's heads are; rotations, which differ from pair to pair of
+    positions, are left out, as between a token and itself."""
+    if model.config.model_type not in FAMILIES:
+        known = ", ".join(FAMILIES)
+        raise ConfigError(
+            f"the heads of a {model.config.model_type} cannot be read: known: {known}"
+        )
+    found = [_products(model, attention) for attention in attentions(model)]
+    match = np.array([[_strength(k, q) for q, k, _, _ in layer] for layer in found])
+    copy = np.array([[_strength(v, o) for _, _, v, o in layer] for layer in found])
+    width, inner = found[0][0][0].shape
+    return Diagonals(match, copy, width**-0.5, inner**0.5)
+
+
+def _strength(left: np.ndarray, right: np.ndarray) -> float:
+    """The trace of left rightᵀ over its Frobenius norm; the product itself is never made."""
+    norm = np.sqrt(np.sum((left.T @ left) * (right.T @ right)))
+    return float(np.sum(left * right) / norm) if norm > 0 else 0.0
+
+
+def _products(model: Any, attention: Any) -> list[tuple[np.ndarray, ...]]:
+    """Queries, keys, values and outputs of each head, from the model's width to the head's."""
+    if hasattr(attention, "c_attn"):
+        query, key, value = np.split(_numbers(attention.c_attn), 3, axis=1)
+        output = _numbers(attention.c_proj)
+    else:
+        kinds = (attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj)
+        query, key, value, output = (_numbers(kind).T for kind in kinds)
+    count = heads(model)
+    queries, outputs = np.split(query, count, axis=1), np.split(output.T, count, axis=1)
+    inner = queries[0].shape[1]
+    shared = count // (key.shape[1] // inner)  # so many heads have their keys in common
+    keys, values = (np.split(each, key.shape[1] // inner, axis=1) for each in (key, value))
+    return [(queries[n], keys[n // shared], values[n // shared], outputs[n]) for n in range(count)]
+
+
+def _numbers(layer: Any) -> np.ndarray:
+    return np.asarray(layer.weight.detach().cpu().double().numpy())
+
+
+def draw_diagonals(found: Diagonals, width: float = WIDTH) -> Any:
+    """A picture of both products, heads by layers, in multiples of what chance gives."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    style: Any = {"font.size": 7, "axes.titlesize": 7, "pdf.fonttype": 42, "svg.fonttype": "path"}
+    parts = {"$W_K W_Q^\\top$": found.match, "$W_V W_O^\\top$": found.copy}
+    layers, count = found.match.shape
+    top = max(float(np.abs(values).max()) for values in parts.values()) / found.chance
+    height = min(2.4, 0.9 + 2 * 0.13 * count)
+    with plt.rc_context(style):
+        figure, axes = plt.subplots(
+            2, 1, figsize=(width, height), sharex=True, layout="constrained"
+        )
+        for axis, (title, values) in zip(axes, parts.items(), strict=True):
+            shown = axis.imshow(
+                values.T / found.chance, cmap="RdBu_r", vmin=-top, vmax=top, aspect="auto"
+            )
+            axis.set_title(title)
+            axis.set_ylabel("head")
+            axis.set_yticks(range(0, count, max(1, count // 4)))
+        axes[-1].set_xlabel("layer")
+        axes[-1].set_xticks(range(0, layers, max(1, layers // 6)))
+        figure.colorbar(shown, ax=axes, label="trace / norm, in units of chance", fraction=0.05)
+    return figure

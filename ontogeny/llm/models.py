@@ -1,0 +1,256 @@
+"""Pretrained decoder-only language models: from a file, a folder, the shelf or the hub, checked."""
+
+import copy
+import json
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..core.fields import Component, ConfigError, string
+from .libraries import library, quietly
+from .scalings import add_identity_scalings
+from .shelf import DEFAULT, SHELF, absent, get, hashed, parcel, place
+
+__all__ = ["DEFAULT", "Loaded", "Pretrained", "absent", "fresh", "get", "load", "pinned"]
+
+FAMILIES = (
+    "gpt2",
+    "gpt_neox",
+    "llama",
+    "mistral",
+    "qwen2",
+    "qwen3",
+    "gemma",
+    "gemma2",
+    "gemma3_text",
+    "smollm3",
+)
+HUB = re.compile(r"[\w-][\w.-]*/[\w.-]+")
+WANTED = ("*.safetensors", "*.gguf", "*.json", "*.model", "*.txt")
+
+
+class Loaded(NamedTuple):
+    """A model in single precision, the tokenizer it was trained with, and a hash of its files."""
+
+    name: str
+    model: Any
+    tokenizer: Any
+    digest: str
+
+    @property
+    def family(self) -> str:
+        """What kind of model it is, in the library's words."""
+        return str(self.model.config.model_type)
+
+    def tokens(self, text: str) -> list[int]:
+        """A text as tokens, after the one that begins a sequence if the model expects it: if its
+        tokenizer puts it there, or if it is a Gemma, whose GGUF files forget to say so."""
+        found = list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        start = self.tokenizer.bos_token_id
+        told = self.tokenizer("a")["input_ids"][:1] == [start]
+        return [start, *found] if told or self.family.startswith("gemma") else found
+
+
+class Pretrained(Component):
+    """A pretrained model by its name on the shelf, its path or its name on the hub; and, unless it
+    is on the shelf, which knows, the hash that its files must have."""
+
+    name: str = string(DEFAULT)
+    digest: str = string("")
+
+    def load(self) -> Loaded:
+        """The model, if its files are those that were meant."""
+        loaded = load(self.name)
+        if self.digest and loaded.digest != self.digest:
+            raise ConfigError(
+                f"{self.name} is not the model that was meant: its files hash to "
+                f"{loaded.digest[:12]}…, not {self.digest[:12]}…"
+            )
+        return loaded
+
+
+def pinned(name: str) -> Pretrained:
+    """A model for an experiment: what is not on the shelf is pinned to what its files are now, so
+    that a stored answer is never that of other weights."""
+    return Pretrained(name) if name in SHELF else Pretrained(name, _digest(_found(name)))
+
+
+def load(name: str = DEFAULT) -> Loaded:
+    """A model and its tokenizer; or an error (ConfigError) that says what is wrong with it."""
+    files = _found(name)
+    digest = _digest(files)
+    if name in SHELF and digest != parcel(name).digest:
+        raise ConfigError(f"{files.weights} is damaged: remove it, then ontogeny models get {name}")
+    loaded = _loaded(name, files, digest)
+    return loaded._replace(model=copy.deepcopy(loaded.model))
+
+
+@lru_cache(maxsize=1)  # runs that follow each other begin at the same weights
+def _loaded(name: str, files: "_Files", digest: str) -> Loaded:
+    with quietly():
+        config = _config(name, files)
+        model = _weights(name, files)
+        tokenizer = _tokenizer(name, files)
+    if getattr(config, "identity_scalings", None):
+        add_identity_scalings(model, saved=files.folder)
+    return Loaded(name, model.eval(), tokenizer, digest)
+
+
+def fresh(loaded: Loaded, seed: int) -> Loaded:
+    """A model of the same architecture that has learnt nothing."""
+    torch, transformers = library("torch"), library("transformers")
+    config = copy.deepcopy(loaded.model.config)
+    scaled = getattr(config, "identity_scalings", None)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = transformers.AutoModelForCausalLM.from_config(
+            config,
+            dtype=torch.float32,
+            trust_remote_code=False,
+            **({"attn_implementation": "eager"} if scaled else {}),
+        )
+    if scaled:
+        add_identity_scalings(model, own=scaled["own"])
+    return loaded._replace(model=model.eval(), digest="")
+
+
+# ------------------------------------------------------------------------------------- its files
+
+
+class _Files(NamedTuple):
+    folder: Path
+    weights: Path | None  # the GGUF file; none if the folder holds safetensors
+
+    @property
+    def where(self) -> dict[str, Any]:
+        told = {"gguf_file": self.weights.name} if self.weights else {}
+        return {
+            "pretrained_model_name_or_path": str(self.folder),
+            "local_files_only": True,
+            "trust_remote_code": False,  # whatever code comes with a model, none of it is run
+            **told,
+        }
+
+
+def _found(name: str) -> _Files:
+    """Where a model's files are, obtained from the hub if that is what the name asks for."""
+    if name in SHELF:
+        if reason := absent(name):
+            raise ConfigError(f"{name} is not here: {reason}")
+        return _Files(place(name).parent, place(name))
+    path = Path(name).expanduser()
+    if path.is_file():
+        if path.suffix != ".gguf":
+            raise ConfigError(f"{name} is no model: give a folder, or a file that ends in .gguf")
+        return _Files(path.parent, path)
+    if not path.exists():
+        looks_like_path = name.startswith((".", "/", "~")) or path.suffix in (".gguf", ".bin")
+        if HUB.fullmatch(name) and not looks_like_path:
+            path = _from_hub(name)
+        elif "/" in name or looks_like_path:
+            raise ConfigError(f"{name} does not exist")
+        else:
+            parcel(name)  # which says what names there are
+    if (path / "config.json").exists() and list(path.glob("*.safetensors")):
+        return _Files(path, None)
+    if len(found := sorted(path.glob("*.gguf"))) == 1:
+        return _Files(path, found[0])
+    raise ConfigError(
+        f"{name} holds neither one GGUF file nor a config.json with safetensors beside it"
+        + (": its weights are pickled, and nothing is unpickled here" * _pickled(path))
+    )
+
+
+def _pickled(folder: Path) -> bool:
+    return any(folder.glob("pytorch_model*.bin"))
+
+
+def _from_hub(name: str) -> Path:
+    hub = library("huggingface_hub")
+    try:
+        return Path(hub.snapshot_download(name, allow_patterns=list(WANTED)))
+    except Exception as error:  # no network, no such name, no permission: the hub's own words
+        said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ConfigError(
+            f"{name} is not a folder here, and the hub does not give it: {said}"
+        ) from None
+
+
+def _digest(files: _Files) -> str:
+    if files.weights:
+        return hashed(files.weights)
+    return hashed(*sorted({path for each in WANTED for path in files.folder.glob(each)}))
+
+
+# ---------------------------------------------------------------------------------- what they hold
+
+
+def _config(name: str, files: _Files) -> Any:
+    """What kind of model it is, if it is one that reads from left to right."""
+    try:
+        config = library("transformers").AutoConfig.from_pretrained(**files.where)
+    except Exception as error:
+        raise ConfigError(f"{name}: {_damage(files, error)}") from None
+    if config.model_type not in FAMILIES:
+        raise ConfigError(
+            f"{name} is a {config.model_type}, which is not a decoder-only language model that is "
+            f"known here: {', '.join(FAMILIES)}"
+        )
+    return config
+
+
+def _weights(name: str, files: _Files) -> Any:
+    """The model; never one of whose weights some were missing and made up."""
+    torch, transformers = library("torch"), library("transformers")
+    try:
+        model, told = transformers.AutoModelForCausalLM.from_pretrained(
+            **files.where,
+            dtype=torch.float32,
+            output_loading_info=True,
+            **({} if files.weights else {"use_safetensors": True}),
+        )
+    except Exception as error:
+        raise ConfigError(f"{name}: {_damage(files, error)}") from None
+    if files.weights:  # once loaded, weights that were stored in few bits are numbers like others
+        model.hf_quantizer = None
+        del model.config.quantization_config
+    if absent := sorted(told["missing_keys"]):
+        raise ConfigError(
+            f"{name} lacks weights: {', '.join(absent[:3])}{' …' * (len(absent) > 3)}"
+        )
+    if told.get("mismatched_keys"):
+        raise ConfigError(f"{name} has weights of other shapes than its config.json says")
+    for which, values in model.named_parameters():
+        if not bool(torch.isfinite(values).all()):
+            raise ConfigError(f"{name} is damaged: {which} holds numbers that are not finite")
+    return model
+
+
+def _tokenizer(name: str, files: _Files) -> Any:
+    try:
+        return library("transformers").AutoTokenizer.from_pretrained(**files.where)
+    except Exception as error:
+        said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ConfigError(f"{name} has no tokenizer that can be read: {said}") from None
+
+
+def _damage(files: _Files, error: Exception) -> str:
+    """What is wrong with files that cannot be loaded, in words of ours where we know them."""
+    said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    if files.weights:
+        with files.weights.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                return f"{files.weights.name} is no GGUF file"
+        return f"{files.weights.name} is truncated or damaged ({said})"
+    try:
+        json.loads((files.folder / "config.json").read_text())
+    except (OSError, ValueError) as broken:
+        return f"config.json cannot be read ({broken})"
+    for path in sorted(files.folder.glob("*.safetensors")):
+        try:
+            with library("safetensors").safe_open(path, "np") as opened:
+                list(opened.keys())
+        except Exception as broken:
+            return f"{path.name} is truncated or damaged ({broken})"
+    return said

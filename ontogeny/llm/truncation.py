@@ -1,0 +1,125 @@
+"""What a late feed-forward layer says when only its strongest directions are left."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.external import External, Trainer
+from ..core.fields import choice, count, number, string
+from .language import arrays, likelihoods_of_own
+from .libraries import library
+from .models import Loaded, Pretrained
+from .scalings import layers
+from .tables import Completion, completions, file_of, part
+
+IN = ("c_fc", "gate_proj", "up_proj", "dense_h_to_4h")
+OUT = ("c_proj", "down_proj", "dense_4h_to_h")
+
+
+class Truncation(External):
+    """Of one late feed-forward layer at a time, only the largest singular values are kept; each
+    prompt is asked for the word that answers it and for the word that is merely common."""
+
+    pretrained: Pretrained = Pretrained()
+    prompts: str = string("completions")
+    keep: float = number(0.01, above=0.0, most=1.0)
+    matrices: str = choice("in", "out", "both")
+    late: int = count(10)
+    parts: int = count(3)
+    steps: int = count(1)
+    evaluations: int = count(1)
+
+    @property
+    def operations(self) -> float:
+        return 1e13
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        return (file_of(self.prompts),)
+
+    def begin(self, seed: int) -> Trainer:
+        return _Truncating(self, self.pretrained.load(), seed)
+
+
+class _Truncating(Trainer):
+    """Before the only step the model is whole, after it one late layer at a time is not."""
+
+    def __init__(self, asked: Truncation, loaded: Loaded, seed: int) -> None:
+        self.asked, self.loaded, self.truncated = asked, loaded, False
+        self.own, self.others = part(completions(asked.prompts), asked.parts, seed)
+
+    def evaluate(self) -> dict[str, np.ndarray]:
+        """Layers are counted from the first of the late ones; the layer that is chosen is the best
+        for other prompts than those it is then asked about."""
+        found = [self._odds(layer) for layer in self._late()]
+        own, others = (np.array([pair[n] for pair in found]) for n in range(2))
+        chosen = int(others.mean(axis=1).argmax())
+        return arrays(
+            {
+                "log-odds": own.mean(),
+                "log-odds by layer": own.mean(axis=1),
+                "chosen log-odds": own[chosen].mean(),
+                "chosen success": (own[chosen] > 0).mean(),
+                "chosen layer": self._late()[chosen],
+            }
+        )
+
+    def _late(self) -> list[int]:
+        depth = len(layers(self.loaded.model))
+        return list(range(depth))[-self.asked.late :]
+
+    def _odds(self, layer: int) -> tuple[np.ndarray, np.ndarray]:
+        """How much likelier the answer is than the common word, for own prompts and for others."""
+        if not self.truncated:
+            if not hasattr(self, "whole"):
+                self.whole = self._both()
+            return self.whole
+        keep, matrices = self.asked.keep, self.asked.matrices
+        with truncated(self.loaded.model, layer, keep, matrices):
+            return self._both()
+
+    def _both(self) -> tuple[np.ndarray, np.ndarray]:
+        return log_odds(self.loaded, self.own), log_odds(self.loaded, self.others)
+
+    def advance(self, start: int, stop: int) -> None:
+        self.truncated = True
+
+    def save(self) -> dict[str, np.ndarray]:
+        return {"truncated": np.array(self.truncated)}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        self.truncated = bool(state["truncated"])
+
+
+def log_odds(loaded: Loaded, rows: list[Completion]) -> np.ndarray:
+    """How much likelier the answer is than the common word, prompt by prompt."""
+    prompts = [row.prompt for row in rows]
+    answers = likelihoods_of_own(loaded, prompts, [row.answer for row in rows])
+    odds: np.ndarray = answers - likelihoods_of_own(loaded, prompts, [row.common for row in rows])
+    return odds
+
+
+@contextmanager
+def truncated(model: Any, layer: int, keep: float, matrices: str = "in") -> Iterator[None]:
+    """For a while, only a share of the singular values of a layer's feed-forward matrices is left:
+    the largest, and at least one."""
+    torch = library("torch")
+    block = layers(model)[layer].mlp
+    names = {"in": IN, "out": OUT, "both": IN + OUT}[matrices]
+    weights = [getattr(block, name).weight for name in names if hasattr(block, name)]
+    whole = [weight.detach().clone() for weight in weights]
+    try:
+        with torch.no_grad():
+            for weight in weights:
+                left, values, right = torch.linalg.svd(weight.detach(), full_matrices=False)
+                left_over = max(1, int(keep * len(values)))
+                values[left_over:] = 0
+                weight.copy_(left * values @ right)
+        yield
+    finally:
+        with torch.no_grad():
+            for weight, was in zip(weights, whole, strict=True):
+                weight.copy_(was)

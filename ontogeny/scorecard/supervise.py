@@ -1,0 +1,293 @@
+"""Somebody's module is kept at arm's length: it runs in another process, which is watched.
+
+This side runs nothing of it. It hears what is being done and what came of it, drains what is
+printed, and ends that process, with all that it started, when it takes too long or too much.
+"""
+
+import queue
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ended
+from ..core.external import External, Trainer
+from ..core.fields import ConfigError, count
+from ..core.run import Run
+from ..engine import children as offspring
+from ..engine.batch import Lane
+from ..engine.limits import Pace, evaluation_seconds, loading_seconds, too_large, too_slow
+from ..engine.machine import cores
+from ..engine.schedule import Failures, Progress, note
+from ..engine.store import Record
+from ..engine.unit import Look, Unit
+from .child import CLOSED
+from .process import Process
+from .sit import Account
+
+_TICK = 0.1  # seconds from one look at the process to the next
+_FAMILY = 0.5  # from one look at what it has started to the next
+_BEGINNING = 300.0  # seconds in which it must have begun
+_LAST = 3.0  # in which the last words of one that has ended must have come
+_OVER = 5.0  # seconds that workers may be too large: it is for the one who leads them to see
+_FAR_OVER = 1.5  # times too large: at once
+
+
+class Elsewhere(External):
+    """An experiment of which only the clock is known here."""
+
+    steps: int = count()
+    evaluations: int = count()
+
+    @property
+    def operations(self) -> float:
+        return 0.0
+
+    def begin(self, seed: int) -> Trainer:
+        raise ConfigError("this experiment runs in another process")
+
+
+@dataclass
+class Report:
+    """What was heard from the other process."""
+
+    account: Account | None = None
+    rows: dict[str, list[str]] = field(default_factory=dict)  # by label: names of runs
+    clocks: dict[str, list[int]] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict)  # by name of run
+    failures: Failures = field(default_factory=dict)
+    failure: str = ""  # why it came to an end before its time
+    invalid: bool = False  # it was we who found fault with the module
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """The exams that were sat to the end, with all seeds."""
+        return {
+            label: _gathered(label, self.clocks[label], [self.records[name] for name in names])
+            for label, names in self.rows.items()
+            if label not in self.failures and all(name in self.records for name in names)
+        }
+
+
+def _gathered(label: str, clock: list[int], records: list[Record]) -> Run:
+    return Run(
+        name=label,
+        steps=np.array(clock),
+        answers={k: np.stack([r.answers[k] for r in records]) for k in records[0].answers},
+        seeds=tuple(range(len(records))),
+        failures=tuple(r.failure for r in records if r.failure),
+        seconds=sum(r.environment["seconds"] for r in records),
+    )
+
+
+def supervised(
+    child: Process,
+    request: Mapping[str, Any],
+    *,
+    memory: float,
+    minutes: float | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Has a module examined in another process; whatever becomes of that, there is a report.
+
+    `memory` is in bytes, for that process and all that it starts.
+    """
+    child.ask({**request, "memory": memory, "seconds": evaluation_seconds()})
+    try:
+        return _Watch(child, memory, minutes, progress or Progress()).report()
+    except KeyboardInterrupt:
+        child.interrupt()
+        raise
+
+
+# ------------------------------------------------------------------------------- watching it
+
+
+def _ended(code: int) -> str:
+    return "it closed the files by which it reports" if code == CLOSED else ended(code)
+
+
+class _Watch:
+    """Hears what the process says, and looks at what it takes."""
+
+    def __init__(
+        self, child: Process, memory: float, minutes: float | None, progress: Progress
+    ) -> None:
+        self.child, self.memory, self.progress = child, memory, progress
+        self.seconds = None if minutes is None else 60 * minutes
+        self.found = Report()
+        self.over = False
+        self.doing = ""  # what it is at, if it has begun
+        self.now = 0.0  # seconds; those in which this process was stopped do not count
+        self.began = 0.0  # when it began with the module
+        self.units: dict[int, Unit] = {}
+        self.running: dict[int, int] = {}  # by number of unit: the step that it has come to
+        self.here = True  # it trains by itself: nobody else sees to it that it goes on
+        self.pace: Pace | None = None
+        self.family: set[int] = set()
+        self.counted = -_FAMILY
+        self.large = 0.0  # since when it has been too large
+
+    def report(self) -> Report:
+        """Watches until it is over."""
+        then = time.monotonic()
+        while not self.over:
+            self._hear()
+            now = time.monotonic()
+            self.now, then = self.now + min(now - then, 10 * _TICK), now
+            if not self.over and (wrong := self._ended() or self._too_long() or self._too_much()):
+                self._give_up(wrong)
+        return self.found
+
+    def _give_up(self, wrong: str) -> None:
+        self.over = True
+        self.found.failure = f"{wrong} while {self._at()}"
+        for number in self.running:
+            after = f" (after step {self.running[number]})" if self.running[number] else ""
+            note(self.found.failures, self.units[number], f"{wrong}{after}")
+
+    def _at(self) -> str:
+        """What it is at."""
+        if not self.running:
+            return self.doing or "it had not begun"
+        number, step = next(iter(self.running.items()))
+        lanes = self.units[number].lanes
+        label = lanes[0].label.partition(": ")[2]
+        seeds = ", ".join(sorted({str(lane.seed) for lane in lanes}))
+        others = f" and {len(self.running) - 1} more" if len(self.running) > 1 else ""
+        after = f", after step {step}" if step else ""
+        return f"it was trained for `{label}`, seed{'s' * (',' in seeds)} {seeds}{after}{others}"
+
+    # -- what it says
+
+    def _hear(self) -> None:
+        with suppress(queue.Empty):
+            message = self.child.messages.get(timeout=_TICK)
+            while message is not None and not self.over:
+                self._take(message)
+                message = self.child.messages.get_nowait()
+            if message is None:
+                self.child.messages.put(None)
+                self._closed()
+
+    def _closed(self) -> None:
+        """It says nothing any more: it has ended, or lost the way to do so."""
+        if self.over:
+            return
+        try:
+            code = self.child.process.wait(_LAST)
+        except subprocess.TimeoutExpired:
+            code = CLOSED
+        self._give_up(_ended(code))
+
+    def _ended(self) -> str:
+        """Whether it has ended; others that it started may still hold the way to say so."""
+        code = self.child.process.poll()
+        if code is None:
+            return ""
+        until = time.monotonic() + _LAST
+        while not self.over and time.monotonic() < until:
+            self._hear()
+        return "" if self.over else _ended(code)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        match message:
+            case {"doing": str(what)}:
+                self.began = self.began if self.doing else self.now
+                self.doing = what
+            case {"account": account, "rows": rows, "clocks": clocks}:
+                self.found.account, self.here = Account(**account), message["here"]
+                self.found.rows, self.found.clocks = rows, clocks
+                self.found.failures |= message["unable"]
+            case {"answered": name, "answers": answers, "failure": failure, "environment": around}:
+                arrays = {k: np.array(v["values"], v["dtype"]) for k, v in answers.items()}
+                self.found.records[name] = Record(arrays, failure, around)
+            case {"over": how}:
+                self.over = True
+                self._last(how, message.get("why", ""))
+            case _:
+                self._follow(message)
+
+    def _last(self, how: str, why: str) -> None:
+        self.found.invalid = how == "invalid"
+        if how == "raised":
+            self._give_up(why)
+        elif how == "invalid":
+            self.found.failure = why
+
+    def _follow(self, message: dict[str, Any]) -> None:
+        """How the training goes."""
+        progress = self.progress
+        match message:
+            case {"planned": units, "workers": workers}:
+                self.doing = "it was trained"
+                progress.planned([self._unit(each) for each in units], workers)
+            case {"began": number}:
+                self.running[number] = 0
+                unit = self.units[number]
+                work = unit.cost / unit.lanes[0].experiment.evaluations
+                self.pace = Pace(evaluation_seconds(), work, lambda: self.now)
+                progress.began(unit)
+            case {"looked": number, "look": look}:
+                self.running[number] = look[0]
+                if self.pace:
+                    self.pace.heard()
+                progress.looked(self.units[number], Look(*look))
+            case {"shared": number, "parts": parts}:
+                kept, given = [self._unit(each) for each in parts]
+                step = self.running.pop(number, 0)
+                self.running[parts[0]["number"]] = step
+                progress.shared(self.units[number], (kept, given))
+            case {"failed": number, "why": why}:
+                note(self.found.failures, self.units[number], why)
+                progress.failed(self.units[number], why)
+            case {"finished": number}:
+                self.running.pop(number, None)
+                self.pace = None
+                progress.finished(self.units[number])
+
+    def _unit(self, told: dict[str, Any]) -> Unit:
+        """A unit of which only the names are known here."""
+        clocks = self.found.clocks
+        unit = self.units[told["number"]] = Unit(
+            tuple(
+                Lane(label, Elsewhere(clocks[label][-1], len(clocks[label]) - 1), seed, name)
+                for label, seed, name in told["lanes"]
+            ),
+            (0, 0),
+            told["cost"],
+            turn=told["turn"],
+        )
+        return unit
+
+    # -- what it takes
+
+    def _too_long(self) -> str:
+        if self.seconds is not None and self.now > self.seconds:
+            return f"{too_slow(self.seconds)} (--minutes {self.seconds / 60:g})"
+        if not self.doing:
+            return too_slow(_BEGINNING) if self.now > _BEGINNING else ""
+        if not self.units:
+            limit = loading_seconds()
+            return too_slow(limit) if self.now - self.began > limit else ""
+        if self.here and self.pace and self.pace.overdue:
+            return too_slow(self.pace.allowed)
+        return ""
+
+    def _too_much(self) -> str:
+        if self.now - self.counted > _FAMILY:
+            self.counted = self.now
+            self.family = offspring.family(self.child.process.pid)
+        most = max(200, 10 * cores())
+        if len(self.family) > most:
+            return f"it started more than {most} processes"
+        held = offspring.held(self.family, self.memory)
+        if held <= self.memory:
+            self.large = self.now
+            return ""
+        patient = bool(self.units) and not self.here and held < _FAR_OVER * self.memory
+        return "" if patient and self.now - self.large < _OVER else too_large(self.memory)

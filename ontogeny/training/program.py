@@ -1,0 +1,87 @@
+"""The theorem's model: templates that solve a program rather than descend to its solution."""
+
+import math
+from typing import cast
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..core.fields import ConfigError, choice, split
+from ..core.types import Model, Moment, Params, Solver, Task
+from ..models.embedding_mlp import EmbeddingMLP, Factors, TokenSum
+from ..tasks.two_hop import TwoHop
+from ..theory.minimal_norm import Norm, Unsolved, minimal_norm
+from ..theory.two_hop import with_identity, without_identity
+
+
+class MinimalNorm(Solver):
+    """The smallest template matrix that answers a split with margin one, and its factors.
+
+    Any task whose questions have one answer token, any model that sums token rows.
+    """
+
+    norm: str = choice("nuclear", "frobenius")
+    split: str = split("train")
+
+    def seconds(self, task: Task, model: Model) -> float:
+        entries = float(task.vocab * task.answers)
+        return 0.1 + 1e-5 * entries * math.sqrt(entries)  # as measured with SCS
+
+    def solve(self, now: Moment) -> Params:
+        batch = now.batch(self.split)
+        if batch.at.shape[1] > 1:
+            raise ConfigError("MinimalNorm needs questions with one answer token: letters=1")
+        inputs, at, targets, weights = (np.asarray(field) for field in batch)
+        asked = weights[:, 0] > 0
+        counts = np.zeros((len(inputs), now.task.vocab))
+        for place in range(inputs.shape[1]):
+            rows = np.flatnonzero(place <= at[:, 0])
+            np.add.at(counts, (rows, inputs[rows, place]), 1.0)
+        norm = cast(Norm, self.norm)
+        try:
+            solution = minimal_norm(counts[asked], targets[asked, 0], now.task.answers, norm)
+        except Unsolved as error:
+            raise ConfigError(str(error)) from error
+        return as_params(now, solution.W)
+
+
+class SymmetricOptimum(Solver):
+    """Two hops of complexity one: the optimum in closed form, for any number of subjects."""
+
+    def solve(self, now: Moment) -> Params:
+        task = now.task
+        if not isinstance(task, TwoHop):
+            raise ConfigError(f"SymmetricOptimum is about TwoHop, not {type(task).__name__}")
+        wanted = {"complexity": 1, "hops": 2, "letters": 1, "form": "alone", "noise": 0.0}
+        for name, value in wanted.items():
+            if getattr(task, name) != value:
+                raise ConfigError(f"SymmetricOptimum needs TwoHop.{name}={value!r}")
+        if task.identity not in (0.0, 1.0) or task.slice != task.subjects:
+            raise ConfigError("SymmetricOptimum needs a bridge for each subject, all or none told")
+        solve = with_identity if task.identity else without_identity
+        subjects, bridges, objects = map(np.asarray, now.world.names)
+        relations = task.relation(1, np.array([0, 1]))
+        templates = np.zeros((task.vocab, task.answers))
+        rows = np.concatenate([subjects, bridges, relations])
+        columns = np.concatenate([bridges, objects])
+        templates[np.ix_(rows, columns)] = solve(task.subjects).matrix(task.subjects)
+        return as_params(now, templates)
+
+
+def as_params(now: Moment, templates: Float[np.ndarray, "token answer"]) -> Params:
+    """Parameters of the moment's model that have these templates, with balanced factors."""
+    match now.model:
+        case TokenSum():
+            return {"templates": jnp.asarray(templates)}
+        case EmbeddingMLP(width=width):
+            left, sizes, right = np.linalg.svd(templates, full_matrices=False)
+            rank = int(np.sum(sizes > 1e-6 * sizes[0]))
+            if width < rank:
+                raise ConfigError(f"EmbeddingMLP.width={width} is below the solution's rank {rank}")
+            root = np.sqrt(sizes[:rank])
+            empty = ((0, 0), (0, width - rank))
+            embed = np.pad(left[:, :rank] * root, empty)
+            project = np.pad(right[:rank].T * root, empty).T
+            return Factors(jnp.asarray(embed), jnp.asarray(project))
+    raise ConfigError(f"{type(now.model).__name__} has no templates: use EmbeddingMLP or TokenSum")

@@ -1,0 +1,120 @@
+"""What `import ontogeny` gives: real types, loaded when first used."""
+
+import ast
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import ontogeny
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_what_type_checkers_see_is_what_is_loaded():
+    tree = ast.parse((ROOT / "ontogeny" / "__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If) and not node.orelse
+                and isinstance(node.test, ast.Name))  # fmt: skip
+    seen = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == ontogeny._HOME
+    assert sorted(seen) == sorted(ontogeny.__all__) == sorted(dir(ontogeny))
+
+
+def test_every_export_is_there_under_its_name():
+    for name in ontogeny.__all__:
+        assert getattr(ontogeny, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'Adam'"):
+        _ = ontogeny.Adam
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = "import sys, ontogeny; print([m for m in ('jax', 'numpy', 'rich') if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_answers_at_once():
+    def seconds():
+        began = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "ontogeny", "--help"], cwd=ROOT, capture_output=True, check=True
+        )
+        return time.perf_counter() - began
+
+    assert min(seconds() for _ in range(3)) < 0.5
+
+
+SCRIPT = """
+import matplotlib.pyplot as plt
+
+import ontogeny as lab
+from ontogeny import Accuracy, AdamW, Analogy, Experiment, Loss, OneLayer, execute
+
+stage = AdamW(steps=20, learning_rate=1e-3, weight_decay=0.1)
+experiment = Experiment(
+    task=Analogy(tuples=4),
+    model=OneLayer(width=20),
+    training=(stage,),
+    probes={"accuracy": Accuracy("conclusion"), "loss": Loss("train")},
+)
+run = execute({"joint": experiment}, seeds=2)["joint"]
+evidence = run.final("accuracy").above(0.9)
+figure, axis = plt.subplots()
+axis.plot(run.steps, run.curve("loss").mean(axis=0))
+figure.savefig("loss.png")
+"""
+ASKED = """
+reveal_type(stage)
+reveal_type(stage.learning_rate)
+reveal_type(run)
+reveal_type(run.final("accuracy"))
+reveal_type(evidence)
+lab.Adam
+stage.rate
+AdamW(steps=1, rate=1.0)
+AdamW(steps="many", learning_rate=0.1)
+"""
+SEEN = [
+    '"ontogeny.training.descent.AdamW"',
+    '"float"',
+    '"ontogeny.core.run.Run"',
+    '"ontogeny.core.evidence.Measurement"',
+    '"ontogeny.core.evidence.Evidence"',
+    'Module has no attribute "Adam"',
+    '"AdamW" has no attribute "rate"',
+    'Unexpected keyword argument "rate" for "AdamW"',
+    'Argument "steps" to "AdamW" has incompatible type "str"; expected "int"',
+]
+
+
+def test_a_users_script_is_strictly_typed(tmp_path):
+    pytest.importorskip("mypy")
+
+    def checked(name, text):
+        (tmp_path / name).write_text(text)
+        words = ["--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache")]
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", *words, name],
+            cwd=tmp_path,
+            env=os.environ | {"MYPYPATH": str(ROOT)},
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        return done.stdout.splitlines()
+
+    assert checked("mine.py", SCRIPT)[-1].startswith("Success")
+    told = [line for line in checked("asked.py", SCRIPT + ASKED) if " defined in " not in line]
+    assert len(told) > len(SEEN)  # the last line counts the errors
+    for line, seen in zip(told, SEEN, strict=False):
+        assert seen in line
