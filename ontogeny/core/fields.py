@@ -1,6 +1,7 @@
 """Fields that check themselves, and the frozen records made of them."""
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -35,73 +36,76 @@ def number(
     least: float = -math.inf,
     above: float = -math.inf,
     most: float = math.inf,
+    doc: str = "",
 ) -> Any:
     """A field that is a leaf: a finite float one may sweep, differentiate and vmap over."""
     rule = _Number(least, above, most)
-    return _field(default, lambda x: float(x) if isinstance(x, int) else x, rule)
+    return _field(default, rule, doc, lambda x: float(x) if isinstance(x, int) else x)
 
 
-def count(default: int | None = None, *, least: int = 1, most: int = 10**8) -> Any:
+def count(default: int | None = None, *, least: int = 1, most: int = 10**8, doc: str = "") -> Any:
     """A static field: a whole number that decides the shape of the computation."""
-    return _field(default, None, _Count(least, most), static=True)
+    return _field(default, _Count(least, most), doc, static=True)
 
 
-def flag(default: bool) -> Any:
+def flag(default: bool, *, doc: str = "") -> Any:
     """A static field: true or false, and nothing that merely counts as one of them."""
-    return _field(default, None, _Kind(bool, "true or false"), static=True)
+    return _field(default, _Kind(bool, "true or false"), doc, static=True)
 
 
-def string(default: str | None = None, *, converter: Any = None) -> Any:
+def string(default: str | None = None, *, converter: Any = None, doc: str = "") -> Any:
     """A static field: text of any kind (the name of a probe, of a file)."""
-    return _field(default, converter, _Kind(str, "text"), static=True)
+    return _field(default, _Kind(str, "text"), doc, converter, static=True)
 
 
-def names(default: tuple[str, ...] | None = None) -> Any:
+def names(default: tuple[str, ...] | None = None, *, doc: str = "") -> Any:
     """A static field: several names."""
-    return _field(default, None, _Each(str, "names"), static=True)
+    return _field(default, _Each(str, "names"), doc, static=True)
 
 
-def choice(default: str, *options: str) -> Any:
+def choice(default: str, *options: str, doc: str = "") -> Any:
     """A static field: one of a few words."""
-    return _field(default, None, _Choice((default, *options)), static=True)
+    return _field(default, _Choice((default, *options)), doc, static=True)
 
 
-def split(default: str | None = None) -> Any:
+def split(default: str | None = None, *, doc: str = "") -> Any:
     """A static field: one of the task's splits (an experiment checks that it has it)."""
-    return _field(default, None, Split(), static=True)
+    return _field(default, Split(), doc, static=True)
 
 
-def numbers(default: tuple[float, ...] | None = None) -> Any:
+def numbers(default: tuple[float, ...] | None = None, *, doc: str = "") -> Any:
     """A static field: several numbers."""
-    return _field(default, None, _Each((float, int), "numbers"), static=True)
+    return _field(default, _Each((float, int), "numbers"), doc, static=True)
 
 
-def component(kind: type) -> Any:
+def component(kind: type, *, doc: str = "") -> Any:
     """A field that is a component of a kind."""
-    return _field(None, None, _Kind(kind, f"a {kind.__name__}"))
+    return _field(None, _Kind(kind, f"a {kind.__name__}"), doc)
 
 
-def several(kind: type) -> Any:
+def several(kind: type, *, doc: str = "") -> Any:
     """A field that is some components of a kind, one after the other."""
-    return _field(None, _in_order, _Each(kind, f"{kind.__name__}s"))
+    return _field(None, _Each(kind, f"{kind.__name__}s"), doc, _in_order)
 
 
-def by_name(kind: type) -> Any:
+def by_name(kind: type, *, doc: str = "") -> Any:
     """A field that is some components of a kind, by name."""
-    return _field(None, None, _Named(kind))
+    return _field(None, _Named(kind), doc)
 
 
 def _in_order(given: Any) -> Any:
     return tuple(given) if isinstance(given, list) else given
 
 
-def static(**keywords: Any) -> Any:
+def static(*, doc: str = "", **keywords: Any) -> Any:
     """A static field of any other kind: whoever uses it checks it."""
-    return eqx.field(static=True, **keywords)
+    return eqx.field(static=True, metadata={"doc": doc}, **keywords)
 
 
-def _field(default: Any, converter: Any, rule: Any, static: bool = False) -> Any:
-    keywords: dict[str, Any] = {"metadata": {"rule": rule}, "static": static}
+def _field(
+    default: Any, rule: Any, doc: str, converter: Any = None, *, static: bool = False
+) -> Any:
+    keywords: dict[str, Any] = {"metadata": {"rule": rule, "doc": doc}, "static": static}
     if converter is not None:
         keywords["converter"] = converter
     if default is not None:
@@ -113,6 +117,13 @@ class _Number(NamedTuple):
     least: float
     above: float
     most: float
+
+    @property
+    def allowed(self) -> str:
+        lower = f"above {self.above:g}" if self.above > -math.inf else f"at least {self.least:g}"
+        bounds = [lower] if max(self.above, self.least) > -math.inf else []
+        bounds += [f"at most {self.most:g}"] if self.most < math.inf else []
+        return " ".join(["a number", " and ".join(bounds)]).strip()
 
     def problem(self, value: Any) -> str | None:
         if not isinstance(value, float):
@@ -132,6 +143,10 @@ class _Count(NamedTuple):
     least: int
     most: int
 
+    @property
+    def allowed(self) -> str:
+        return f"a whole number, at least {self.least}"
+
     def problem(self, value: Any) -> str | None:
         if not isinstance(value, int) or isinstance(value, bool):
             return f"must be a whole number, not {value!r}"
@@ -144,6 +159,10 @@ class _Kind(NamedTuple):
     kind: type
     words: str
 
+    @property
+    def allowed(self) -> str:
+        return self.words
+
     def problem(self, value: Any) -> str | None:
         return None if isinstance(value, self.kind) else f"must be {self.words}, not {value!r}"
 
@@ -151,26 +170,38 @@ class _Kind(NamedTuple):
 class _Named(NamedTuple):
     kind: type
 
+    @property
+    def allowed(self) -> str:
+        return f"{self.kind.__name__}s by name"
+
     def problem(self, value: Any) -> str | None:
         if isinstance(value, dict) and all(
             isinstance(name, str) and isinstance(each, self.kind) for name, each in value.items()
         ):
             return None
-        return f"must be {self.kind.__name__}s by name, not {value!r}"
+        return f"must be {self.allowed}, not {value!r}"
 
 
 class _Each(NamedTuple):
     kind: type | tuple[type, ...]
     words: str
 
+    @property
+    def allowed(self) -> str:
+        return f"a tuple of {self.words}"
+
     def problem(self, value: Any) -> str | None:
         if isinstance(value, tuple) and all(isinstance(each, self.kind) for each in value):
             return None
-        return f"must be a tuple of {self.words}, not {value!r}"
+        return f"must be {self.allowed}, not {value!r}"
 
 
 class _Choice(NamedTuple):
     options: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return f"one of {', '.join(self.options)}"
 
     def problem(self, value: Any) -> str | None:
         if value in self.options:
@@ -181,8 +212,14 @@ class _Choice(NamedTuple):
 class Split(NamedTuple):
     """The rule of a field that names a split."""
 
+    @property
+    def allowed(self) -> str:
+        """What it may be."""
+        return "the name of a split"
+
     def problem(self, value: Any) -> str | None:
-        return None if isinstance(value, str) else f"must be the name of a split, not {value!r}"
+        """What is wrong with a value, if anything."""
+        return None if isinstance(value, str) else f"must be {self.allowed}, not {value!r}"
 
 
 # Type checkers take the annotations for the constructor's types. They are told of the functions
@@ -200,6 +237,47 @@ class _CheckedMeta(_Meta):
                     )
             return super().__call__(*arguments, **keywords)
 
+        def __init__(cls, *arguments: Any, **keywords: Any) -> None:  # noqa: N805
+            super().__init__(*arguments, **keywords)
+            told = [f"    {field}" for field in described(cls)]
+            if told and (said := inspect.getdoc(cls)):
+                before, _, _ = said.partition(f"\n\n{_HEADING}")  # a parent's has its own
+                cls.__doc__ = "\n".join([before, "", _HEADING, *told])
+
+
+_HEADING = "Fields:"
+
+
+class Described(NamedTuple):
+    """A field as `help`, errors and forms show it."""
+
+    name: str
+    allowed: str
+    default: Any
+    doc: str
+
+    def __str__(self) -> str:
+        said = f"{self.name}: {self.doc}{self.doc and '; '}{self.allowed}"
+        return said if self.default is dataclasses.MISSING else f"{said} (default {self.default})"
+
+
+def described(kind: Any) -> list[Described]:
+    """The fields that a constructor takes: what each means, and what it may be."""
+    return [
+        Described(field.name, rule.allowed, field.default, field.metadata.get("doc", ""))
+        for field in dataclasses.fields(kind)
+        if field.init and (rule := field.metadata.get("rule")) is not None
+    ]
+
+
+class Example(NamedTuple):
+    """A component as the contract tests try it, on a task and with a model that suit it; where none
+    is named they take the simplest."""
+
+    component: "Component"
+    task: "Component | None" = None
+    model: "Component | None" = None
+
 
 class Component(eqx.Module, metaclass=_CheckedMeta):
     """A frozen record whose fields are checked when it is made, before anything is compiled."""
@@ -209,6 +287,11 @@ class Component(eqx.Module, metaclass=_CheckedMeta):
         """Modules, besides that of its class, whose code decides what it does."""
         return ()
 
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        """How the contract tests try it: by default with nothing but defaults."""
+        return [Example(cls())]
+
     def _repr_html_(self) -> str:
         rows = [(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
         return table(type(self).__name__, ("field", "value"), rows)
@@ -216,6 +299,6 @@ class Component(eqx.Module, metaclass=_CheckedMeta):
     def __check_init__(self) -> None:
         for field in dataclasses.fields(self):
             rule = field.metadata.get("rule")
-            problem = rule and rule.problem(getattr(self, field.name))
+            problem = rule is not None and rule.problem(getattr(self, field.name))
             if problem:
                 raise ConfigError(f"{type(self).__name__}.{field.name} {problem}")
