@@ -7,7 +7,7 @@ PYTHON_NEWEST ?= $(shell for minor in 16 15 14 13 12 11; do \
 	python3.$$minor -c "" 2>/dev/null && echo python3.$$minor && break; done)
 BIN := .venv/bin
 
-.PHONY: install verdicts test smoke test-oldest test-newest results bundle clean
+.PHONY: install verdicts test smoke test-oldest test-newest exports results bundle clean
 
 install: .venv/installed
 
@@ -50,6 +50,10 @@ test-newest:
 # Every claim from end to end, in a few steps: it decides nothing, and fails if one cannot be run
 smoke: .venv/tested
 	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(BIN)/ontogeny judge all --scale smoke --seeds 2 --store $$(mktemp -d)
+
+# What `import ontogeny` gives, after a component came, went or moved
+exports: .venv/installed
+	$(BIN)/python tools/exports.py
 
 # The last full judgement, committed, docs/verdicts.md and the README's tally made from it: two and a half hours on two cores, resumable.
 # With a pretrained model here (ontogeny models get smollm2-135m) and ONTOGENY_WIKITEXT set, all claims are judged

@@ -86,6 +86,37 @@ def test_a_constant_from_elsewhere_is_in_the_name(project, imports, inside, valu
     assert first == again != other
 
 
+DESCRIBED = """
+from ontogeny import Loss
+from ontogeny.core.fields import Example, number
+
+class Mine(Loss):
+    \"\"\"{meaning}\"\"\"
+    factor: float = number({default}, doc="{meaning}")
+
+    def __call__(self, now):
+        return super().__call__(now) * {inside}
+
+    @classmethod
+    def examples(cls):
+        from {elsewhere} import FACTOR
+        return [Example(cls("train", FACTOR))]
+"""
+
+
+def test_what_fields_mean_and_how_components_are_tried_is_not_in_the_name(project):
+    def named(meaning="how much", default=1.0, inside="self.factor", elsewhere="constants"):
+        text = DESCRIBED.format(
+            meaning=meaning, default=default, inside=inside, elsewhere=elsewhere
+        )
+        return project(probe=text, constants="FACTOR = 1.0", others="FACTOR = 2.0")
+
+    assert named() == named(meaning="by how much") == named(elsewhere="others")
+    assert named() != named(default=2.0)
+    # of other calls all is in the name
+    assert named(inside="call(doc='1')") != named(inside="call(doc='2')")
+
+
 def test_a_helper_of_another_module_and_what_it_calls_are_in_the_name(project):
     files = {"probe": probe("from helper import scale", value="scale(1.0)")}
     helper = "from deeper import twice\ndef scale(x):\n    return twice(x)"

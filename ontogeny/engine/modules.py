@@ -193,12 +193,18 @@ def _files_named(tree: ast.AST, folder: Path) -> set[Path]:
 
 
 def outline(node: ast.AST) -> str:
-    """Code without comments and docstrings (words may improve without a rerun), the same in every
-    version of Python."""
+    """Code without comments, docstrings, meanings of fields and examples for tests (words may
+    improve without a rerun), the same in every version of Python."""
     if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         match node.body:
             case [ast.Expr(value=ast.Constant(value=str())), *rest]:
                 node.body = rest
+    if isinstance(node, ast.ClassDef):
+        node.body = [inside for inside in node.body if not _is_examples(inside)]
+        for inside in node.body:
+            match inside:
+                case ast.AnnAssign(value=ast.Call() as field):
+                    field.keywords = [key for key in field.keywords if not _is_doc(key)]
     parts = [type(node).__name__]
     for field, value in ast.iter_fields(node):
         if value is None or value == [] or field in ("kind", "type_ignores", "type_comment"):
@@ -207,6 +213,17 @@ def outline(node: ast.AST) -> str:
         told = ",".join(outline(one) if isinstance(one, ast.AST) else repr(one) for one in each)
         parts.append(f"{field}=[{told}]")
     return f"({' '.join(parts)})"
+
+
+def _is_examples(node: ast.AST) -> bool:
+    match node:
+        case ast.FunctionDef(name="examples", decorator_list=[ast.Name(id="classmethod")]):
+            return True
+    return False
+
+
+def _is_doc(keyword: ast.keyword) -> bool:
+    return keyword.arg == "doc" and isinstance(keyword.value, ast.Constant)
 
 
 def short_hash(text: str) -> str:
