@@ -203,8 +203,8 @@ def outline(node: ast.AST) -> str:
         node.body = [inside for inside in node.body if not _is_examples(inside)]
         for inside in node.body:
             match inside:
-                case ast.AnnAssign(value=ast.Call() as field):
-                    field.keywords = [key for key in field.keywords if not _is_doc(key)]
+                case ast.AnnAssign(value=ast.Call() as made):
+                    made.keywords = [key for key in made.keywords if not _is_doc(key)]
     parts = [type(node).__name__]
     for field, value in ast.iter_fields(node):
         if value is None or value == [] or field in ("kind", "type_ignores", "type_comment"):
