@@ -34,7 +34,7 @@ from ontogeny import (
 )
 from ontogeny.bench import rivals
 from ontogeny.core.types import Batch, Moment, partition
-from ontogeny.engine import run as lane
+from ontogeny.engine import program
 from ontogeny.models.induction import MEMORIES
 from ontogeny.models.unaided import own_answers
 
@@ -98,7 +98,7 @@ def test_a_program_loses_as_much_as_the_laboratory_at_every_step(name, tmp_path)
     (stage,) = experiment.training
     rivals.export(experiment, stage, tmp_path / "data.npz", batches=2)
     theirs = rivals.trained(tmp_path / "data.npz", "eager", STEPS)["losses"]
-    state = jax.jit(partial(lane.begin, experiment))(jnp.zeros((), jnp.int32))
+    state = jax.jit(partial(program.begin, experiment))(jnp.zeros((), jnp.int32))
     batches = [
         Batch(**{field: fields[field] for field in Batch._fields})
         for fields in rivals._batches(experiment, stage, state, 2)
@@ -145,7 +145,7 @@ def test_a_program_answers_chains_as_the_laboratory_does(tmp_path, monkeypatch):
     programs = importlib.import_module("programs")
     params = {k[7:]: torch.tensor(stored[k]) for k in stored if k.startswith("params.")}
     program = programs.ClauseTransformer(params, {"heads": model.heads})
-    state = jax.jit(partial(lane.begin, experiment))(jnp.zeros((), int))
+    state = jax.jit(partial(program.begin, experiment))(jnp.zeros((), int))
     for n, split in enumerate(probes):
         batch = jax.jit(partial(task.sample, split=split))(state.world, key=jax.random.key(0))
         asked = (torch.tensor(stored[f"chains{n}.{name}"]) for name in ("predicates", "answer"))

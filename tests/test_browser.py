@@ -13,7 +13,7 @@ import pytest
 from ontogeny import Store, execute
 from ontogeny.claims.claim import find, judge
 from ontogeny.claims.status import remember
-from ontogeny.engine.run import begin
+from ontogeny.engine.program import begin
 from ontogeny.engine.serialize import digest, spell
 from ontogeny.models.clauses import sentences_of
 from ontogeny.report.explorer import Server

@@ -26,7 +26,7 @@ from ontogeny.claims.claim import (
     weigh,
     write_json,
 )
-from ontogeny.engine import run as lane
+from ontogeny.engine import program
 from ontogeny.engine.batch import lanes
 from ontogeny.engine.execute import plan, stage_ends
 from ontogeny.engine.pools import Processes
@@ -63,17 +63,17 @@ def one_step(stage):
 def traced(experiment, trained):
     seed = jnp.zeros((), jnp.int32)
 
-    def program():
-        state = lane.begin(experiment, seed)
-        answers = lane.look(experiment, seed, state, seed)
+    def whole():
+        state = program.begin(experiment, seed)
+        answers = program.evaluate(experiment, seed, state, seed)
         before = jax.tree.map(jnp.shape, state.params)
         for place in range(len(experiment.training) if trained else 0):
-            state = lane.enter(experiment, seed, state, place)
-            state = lane.advance(experiment, seed, state, seed, place, 1)
+            state = program.enter(experiment, seed, state, place)
+            state = program.advance(experiment, seed, state, seed, place, 1)
             assert jax.tree.map(jnp.shape, state.params) == before
         return answers
 
-    return jax.eval_shape(program)
+    return jax.eval_shape(whole)
 
 
 def stand_in(experiment, name, seeds, trained=True):

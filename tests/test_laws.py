@@ -14,7 +14,7 @@ from conftest import tiny
 
 from ontogeny import Accuracy, AdamW, Decoder, GradientDescent, Loss, Store, Until, execute
 from ontogeny.core.types import Model
-from ontogeny.engine import run as one
+from ontogeny.engine import program as one
 from ontogeny.engine.batch import lanes
 from ontogeny.engine.execute import plan, recall
 from ontogeny.engine.machine import give_back
@@ -172,7 +172,9 @@ def test_rows_that_are_filled_up_answer_like_any(width):
             np.testing.assert_allclose(values, whole.answers[name][seed], atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("turn", "begins_with"), [(0, "jit(advance)"), (2, "jit(look)")])
+@pytest.mark.parametrize(
+    ("turn", "begins_with"), [(0, "jit(advance_all)"), (2, "jit(evaluate_all)")]
+)
 def test_what_is_compiled_ahead_is_what_runs(turn, begins_with, monkeypatch, caplog):
     monkeypatch.setattr("ontogeny.engine.unit.remembers_programs", lambda: True)
 
@@ -185,12 +187,12 @@ def test_what_is_compiled_ahead_is_what_runs(turn, begins_with, monkeypatch, cap
     with jax.log_compiles():
         next(news)
         assert (
-            next(name for name in compiled() if name in ("jit(advance)", "jit(look)"))
+            next(name for name in compiled() if name in ("jit(advance_all)", "jit(evaluate_all)"))
             == begins_with
         )
         follow(news, lambda _: None)
-    assert compiled().count("jit(look)") == 1
-    assert compiled().count("jit(advance)") == len(experiment.training)
+    assert compiled().count("jit(evaluate_all)") == 1
+    assert compiled().count("jit(advance_all)") == len(experiment.training)
 
 
 def test_shared_rows_go_on_where_they_were(store):
@@ -244,10 +246,10 @@ def test_a_look_runs_rows_of_one_shape_once_and_answers_what_each_probe_would_al
     experiment = tiny(probes=probes)
     seed, step = jax.numpy.zeros((), int), jax.numpy.ones((), int)
     state = one.begin(experiment, seed)
-    together = one.look(experiment, seed, state, step)
+    together = one.evaluate(experiment, seed, state, step)
     assert len(calls) == 2
     for name, probe in probes.items():
-        alone = one.look(tiny(probes={name: probe}), seed, state, step)[name]
+        alone = one.evaluate(tiny(probes={name: probe}), seed, state, step)[name]
         np.testing.assert_allclose(together[name], alone, rtol=1e-6)
     now = one._moment(experiment, state, jax.random.key(0)).having_seen(splits)
     other = jax.tree.map(lambda leaf: 2 * leaf, state.params)

@@ -176,7 +176,7 @@ def test_the_standard_library_is_left_out_and_distributions_count_by_version(pro
     code = code_behind(asked())
     assert not {"json", "collections", "collections.abc", "numpy"} & set(code.modules)
     assert {"jax", "numpy", "scipy", "equinox"} <= set(code.versions)
-    assert set(code.modules) >= {"probe", "ontogeny.probes.behaviour", "ontogeny.engine.run"}
+    assert set(code.modules) >= {"probe", "ontogeny.probes.behaviour", "ontogeny.engine.program"}
     assert "ontogeny.engine.execute" not in code.modules
 
 

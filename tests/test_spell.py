@@ -43,7 +43,7 @@ def test_every_field_is_in_the_name():
 def test_the_code_behind_an_experiment_is_in_its_name_and_other_code_is_not():
     modules = set(code_behind(tiny()).modules)
     assert {"ontogeny.tasks.analogy", "ontogeny.models.one_layer", "ontogeny.core.types"} <= modules
-    assert {"ontogeny.engine.run", "ontogeny.models.initial"} <= modules
+    assert {"ontogeny.engine.program", "ontogeny.models.initial"} <= modules
     assert not modules & {"ontogeny.models.gpt2", "ontogeny.cli.main", "ontogeny.engine.store"}
     assert not any(name.startswith(("jax", "equinox")) for name in modules)
 

@@ -290,7 +290,7 @@ def test_what_is_nearly_done_or_a_single_row_is_not_shared(store):
 def test_halves_are_shared_between_processes(store, monkeypatch):
     monkeypatch.setattr("ontogeny.engine.schedule.WORTH_SENDING", 0.0)
     monkeypatch.setattr("ontogeny.engine.execute.WORTH_SENDING", 1e30)  # one unit for all
-    monkeypatch.setattr("ontogeny.engine.program._FLOPS_ABREAST", 0.0)  # of four rows
+    monkeypatch.setattr("ontogeny.engine.program._FLOPS_SIDE_BY_SIDE", 0.0)  # of four rows
 
     class Watching(Watch):
         parts = ()

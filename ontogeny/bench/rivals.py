@@ -27,7 +27,7 @@ import numpy as np
 from ..claims.claim import Claim, Scale, find, find_one
 from ..core.external import External
 from ..core.types import Batch, Experiment, Moment, Stage
-from ..engine import run as lane
+from ..engine import program
 from ..engine.batch import lanes
 from ..engine.environment import missing
 from ..engine.serialize import spell
@@ -160,7 +160,7 @@ def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float
 
 def _asked(experiment: Experiment) -> int:
     """Rows that the probes of a look read."""
-    state = jax.eval_shape(lane.begin, experiment, jnp.zeros((), jnp.int32))
+    state = jax.eval_shape(program.begin, experiment, jnp.zeros((), jnp.int32))
     rows = 0
     for probe in experiment.probes.values():
         if split := getattr(probe, "split", ""):
@@ -184,7 +184,7 @@ def taught(name: str, experiment: Experiment, seeds: int, store: Store) -> list[
 
 def export(experiment: Experiment, stage: Stage, path: Path, batches: int = 4) -> None:
     """Initial parameters, some batches and the rule, as the programs read them."""
-    state = jax.jit(partial(lane.begin, experiment))(jnp.zeros((), jnp.int32))
+    state = jax.jit(partial(program.begin, experiment))(jnp.zeros((), jnp.int32))
     arrays = {f"params.{name}": leaf for name, leaf in _named(state.params)}
     for n, batch in enumerate(_batches(experiment, stage, state, batches)):
         arrays |= {f"batch{n}.{field}": values for field, values in batch.items()}
@@ -212,7 +212,7 @@ def export(experiment: Experiment, stage: Stage, path: Path, batches: int = 4) -
 
 
 def _batches(
-    experiment: Experiment, stage: Any, state: lane.State, count: int
+    experiment: Experiment, stage: Any, state: program.State, count: int
 ) -> Iterator[dict[str, Any]]:
     @jax.jit
     def drawn_by(key: Any) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def _batches(
     return (drawn_by(jr.key(n)) for n in range(count))
 
 
-def _chains(experiment: Experiment, state: lane.State) -> Iterator[Sentence]:
+def _chains(experiment: Experiment, state: program.State) -> Iterator[Sentence]:
     """What a look has the model answer by itself."""
     for probe in experiment.probes.values():
         if isinstance(probe, RolloutAccuracy):

@@ -18,7 +18,7 @@ import jax.random as jr
 from jaxtyping import Array, Int
 
 from ..core.types import Experiment, Model, Task, Trace
-from ..engine import program as lift
+from ..engine import program
 from ..engine.cost import cost
 from ..engine.environment import processor
 from ..engine.machine import cores, die_with_parent, settle
@@ -192,18 +192,20 @@ def _rollout(repeats: int) -> float:
 def _train(experiment: Experiment, lanes: int, repeats: int) -> dict[str, float]:
     """Steps a second over all lanes, and the useful operations in them beside the peak."""
     (stage,) = experiment.training
-    flops = cost(experiment).steps[0]
-    width = lift.abreast(lanes, flops)
+    flops = cost(experiment).flops
+    width = program.side_by_side(lanes, flops)
     stacked = jax.tree.map(lambda leaf: jnp.full(width, leaf), experiment)
     active, start = jnp.ones(width, bool), jnp.asarray(0)
     rows = [jnp.arange(first, first + width) for first in range(0, lanes, width)]
-    began = [lift.begin(stacked, seeds) for seeds in rows]
-    states = [lift.enter(stacked, *row, stage=0) for row in zip(rows, began, strict=True)]
+    began = [program.begin_all(stacked, seeds) for seeds in rows]
+    states = [program.enter_all(stacked, *row, stage=0) for row in zip(rows, began, strict=True)]
 
     def advance() -> None:
         for place, seeds in enumerate(rows):
             before = states[place]
-            states[place] = lift.advance(stacked, seeds, before, start, active, 0, stage.steps)
+            states[place] = program.advance_all(
+                stacked, seeds, before, start, active, 0, stage.steps
+            )
         jax.block_until_ready(states)
 
     training, product = _fastest([advance, _product()], max(2, repeats // lanes))

@@ -16,8 +16,7 @@ import numpy as np
 from ..core.external import AnyExperiment, External, Trainer
 from ..core.fields import ConfigError
 from ..core.types import Experiment, Solver
-from . import program as lift
-from . import run as one
+from . import program
 from .files import Arrays
 from .machine import compiling
 from .serialize import Spelled, code_behind, digest, record
@@ -185,7 +184,7 @@ class Compiled(Row):
             lambda *leaves: jnp.array(leaves, jnp.float32), *(lane.experiment for lane in filled)
         )
         self.seeds = jnp.array([lane.seed for lane in filled])
-        self.state: one.State
+        self.state: program.State
 
     def compile(self, stage: int, turn: int) -> None:
         structure = f"{jax.tree.structure(self.experiment)} {len(self.seeds)}"
@@ -198,30 +197,34 @@ class Compiled(Row):
     def _programs(self, stage: int) -> Iterator[Callable[[], jax.stages.Lowered]]:
         """Each stage from this one on, which take longest and most memory; looking; beginning."""
         row = self.experiments, self.seeds
-        state = lift.begin.eval_shape(*row)
+        state = program.begin_all.eval_shape(*row)
         for place, rule in enumerate(self.experiment.training[stage:], stage):
             if not _solves(rule):
-                entered = lift.enter.eval_shape(*row, state, stage=place)
+                entered = program.enter_all.eval_shape(*row, state, stage=place)
                 yield partial(
-                    lift.advance.lower, *row, entered, *self._when(place, 0), **self._how(place)
+                    program.advance_all.lower,
+                    *row,
+                    entered,
+                    *self._when(place, 0),
+                    **self._how(place),
                 )
-        yield partial(lift.look.lower, *row, state, jnp.asarray(0))
+        yield partial(program.evaluate_all.lower, *row, state, jnp.asarray(0))
         if not self.answers:
-            yield partial(lift.begin.lower, *row)
+            yield partial(program.begin_all.lower, *row)
 
     def begin(self) -> None:
-        self.state = lift.begin(self.experiments, self.seeds)
+        self.state = program.begin_all(self.experiments, self.seeds)
         self._look()
 
     def advance(self, stage: int, look: int) -> None:
         rule = self.experiment.training[stage]
         if look == 0:
-            self.state = lift.enter(self.experiments, self.seeds, self.state, stage)
+            self.state = program.enter_all(self.experiments, self.seeds, self.state, stage)
         if _solves(rule):
             self._solve(stage)
             self._look()
         elif any(self._active(stage)):
-            self.state = lift.advance(
+            self.state = program.advance_all(
                 self.experiments,
                 self.seeds,
                 self.state,
@@ -253,17 +256,17 @@ class Compiled(Row):
         """Asks every probe."""
         step = jnp.asarray(self.evaluated_at[len(self.answers)])
         seen = self.state._replace(memory=())  # so that one program looks, whatever the stage
-        answers = lift.look(self.experiments, self.seeds, seen, step)
+        answers = program.evaluate_all(self.experiments, self.seeds, seen, step)
         self.note({name: np.asarray(found)[: len(self.lanes)] for name, found in answers.items()})
 
     def _solve(self, stage: int) -> None:
         """Solves lane by lane; one that has no solution is in trouble, and has no numbers."""
         solved = []
         for place, lane in enumerate(self.lanes):
-            state: one.State = jax.tree.map(lambda leaf, place=place: leaf[place], self.state)
+            state: program.State = jax.tree.map(lambda leaf, place=place: leaf[place], self.state)
             try:
                 assert isinstance(lane.experiment, Experiment)
-                state = one.solve(lane.experiment, lane.seed, state, stage)
+                state = program.solve(lane.experiment, lane.seed, state, stage)
             except ConfigError as error:
                 self.failures[place] = self.failures[place] or f"seed {lane.seed}: {error}"
                 nothing = jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), state.params)
@@ -289,10 +292,10 @@ class Compiled(Row):
 
     def resume(self, position: Position, states: Sequence[Arrays]) -> None:
         stage, look = position
-        state = lift.begin.eval_shape(self.experiments, self.seeds)
+        state = program.begin_all.eval_shape(self.experiments, self.seeds)
         if look or stage:  # at a stage's start, the memory of the one before: entering drops it
             entered = stage if look else stage - 1
-            state = lift.enter.eval_shape(self.experiments, self.seeds, state, stage=entered)
+            state = program.enter_all.eval_shape(self.experiments, self.seeds, state, stage=entered)
         filled = [*states, *[states[-1]] * (len(self.seeds) - len(states))]
         stacked = [
             jnp.stack([state[f"{n:05d}"] for state in filled])

@@ -1,8 +1,11 @@
-"""What an experiment costs, counted on its program without running it."""
+"""What an experiment costs, counted on its program without running it.
+
+Apart from `program`, whose code names the runs: a better estimate makes none of them stale.
+"""
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import jax
 import jax.extend
@@ -11,21 +14,18 @@ import numpy as np
 
 from ..core.external import AnyExperiment, External
 from ..core.fields import ConfigError
-from ..core.types import Experiment, Solver, Stage
-from . import run as lane
+from ..core.types import Experiment, Solver
+from . import program
 
 
 class Cost(NamedTuple):
-    """About how many seconds of one core: for the first look, per stage, and per look of a stage
-    (probes included); how many operations in matrix products a step takes; bytes, of a step and of
-    what stays between looks."""
+    """About what one run takes: seconds of one core, operations, bytes."""
 
-    first: float
-    stages: tuple[float, ...]
-    evaluations: tuple[float, ...]
-    steps: tuple[float, ...]
-    memory: float
-    kept: float
+    first: float  # seconds of the evaluation before any step
+    evaluations: tuple[float, ...]  # by stage: seconds of one evaluation and the steps before it
+    flops: float  # in the matrix products of one step, of the stage with most
+    memory: float  # bytes that a step makes, as if nothing was reused
+    kept: float  # bytes that stay between evaluations
 
 
 # Seconds of a core (at 50 GFLOP/s in large products) for an operation in a matrix product, and for
@@ -38,10 +38,10 @@ _KNOWN: dict[Any, Cost] = {}  # by structure, which is all that counts
 
 
 def cost(experiment: AnyExperiment) -> Cost:
-    """What one lane costs; what is external runs alone."""
+    """What one run costs; what is external runs alone."""
     if isinstance(experiment, External):
         whole = experiment.operations * 2 * PER_OPERATION  # by other means, half as fast
-        return Cost(0.0, (whole,), (whole / experiment.evaluations,), (math.inf,), 1.0, 1.0)
+        return Cost(0.0, (whole / experiment.evaluations,), math.inf, 1.0, 1.0)
     structure = jax.tree.structure(experiment)
     if structure not in _KNOWN:
         try:
@@ -52,9 +52,9 @@ def cost(experiment: AnyExperiment) -> Cost:
     return _KNOWN[structure]
 
 
-def course(experiment: AnyExperiment) -> list[tuple[int, float]]:
-    """How often one lane is looked at, and the seconds that each look takes with what comes before
-    it: before any step, then stage by stage. Stages differ in what a step takes."""
+def seconds_by_evaluation(experiment: AnyExperiment) -> list[tuple[int, float]]:
+    """How many evaluations there are, and the seconds that each takes with the steps before it:
+    first the one before any step, then stage by stage, which differ in what a step takes."""
     price = cost(experiment)
     if isinstance(experiment, External):
         return [(1, price.first), (experiment.evaluations, price.evaluations[0])]
@@ -63,42 +63,36 @@ def course(experiment: AnyExperiment) -> list[tuple[int, float]]:
 
 
 def _count(experiment: Experiment) -> Cost:
-    """The bytes of a step are those of everything it makes, as if nothing was reused."""
     seed = jnp.zeros((), jnp.int32)
-    state = jax.eval_shape(lane.begin, experiment, seed)
-    asked = jax.make_jaxpr(lambda s: lane.look(experiment, seed, s, seed))(state).jaxpr
+    state = jax.eval_shape(program.begin, experiment, seed)
+    asked = jax.make_jaxpr(lambda s: program.evaluate(experiment, seed, s, seed))(state).jaxpr
     probing = _seconds(asked)
-    stages, evaluations, single, memory, kept = [], [], [], 0.0, 0.0
-    for place, stage in enumerate(experiment.training):
-        each = experiment.evaluations_of(stage)
+    evaluations, single, memory, kept = [], 0.0, 1.0, 0.0
+    for number, stage in enumerate(experiment.training):
+        each = stage.steps // experiment.evaluations_of(stage)
 
-        def steps(state: lane.State, place: int = place, steps: int = stage.steps // each) -> Any:
-            state = lane.enter(experiment, seed, state, place)
-            return lane.advance(experiment, seed, state, seed, place, steps)
+        def steps(state: program.State, number: int = number, each: int = each) -> program.State:
+            state = program.enter(experiment, seed, state, number)
+            return program.advance(experiment, seed, state, seed, number, each)
 
         traced, after = jax.make_jaxpr(steps, return_shape=True)(state)
-        program = traced.jaxpr
-        solving = stage.seconds(experiment.task, experiment.model) if _solves(stage) else 0.0
-        evaluations.append(_seconds(program) + probing + solving)
-        single.append(flops(program) / (stage.steps // each))
-        stages.append(each * evaluations[-1])
-        memory = max(memory, _bytes(program))
+        evaluations.append(_seconds(traced.jaxpr) + probing)
+        if isinstance(stage, Solver):  # on the host: its operations are in no program
+            evaluations[-1] += stage.seconds(experiment.task, experiment.model)
+        single = max(single, flops(traced.jaxpr) / each)
+        memory = max(memory, _bytes(traced.jaxpr))
         held = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(after))
         kept = max(kept, float(held))
-    return Cost(probing, tuple(stages), tuple(evaluations), tuple(single), max(memory, 1.0), kept)
+    return Cost(probing, tuple(evaluations), single, memory, kept)
 
 
-def _solves(stage: Stage) -> TypeGuard[Solver]:
-    return isinstance(stage, Solver)
+def _seconds(jaxpr: Any) -> float:
+    return PER_OPERATION * flops(jaxpr) + _PER_BYTE * _written(jaxpr)
 
 
-def _seconds(program: Any) -> float:
-    return PER_OPERATION * flops(program) + _PER_BYTE * _written(program)
-
-
-def flops(program: Any) -> float:
+def flops(jaxpr: Any) -> float:
     """Operations in the matrix products of a program: two per multiply-and-add."""
-    return _summed(program, _products)
+    return _summed(jaxpr, _products)
 
 
 def _products(equation: Any) -> float:
@@ -110,9 +104,9 @@ def _products(equation: Any) -> float:
     return float(2 * out * np.prod([left[axis] for axis in contracted], dtype=float))
 
 
-def _written(program: Any) -> float:
+def _written(jaxpr: Any) -> float:
     """Bytes that a program writes, step after step."""
-    return _summed(program, lambda equation: 0.0 if _inner(equation) else _made(equation))
+    return _summed(jaxpr, lambda equation: 0.0 if _inner(equation) else _made(equation))
 
 
 def _made(equation: Any) -> float:
@@ -121,19 +115,19 @@ def _made(equation: Any) -> float:
     return float(sum(np.prod(x.shape, dtype=float) * x.dtype.itemsize for x in made))
 
 
-def _summed(program: Any, count: Callable[[Any], float]) -> float:
+def _summed(jaxpr: Any, count: Callable[[Any], float]) -> float:
     """A count over all operations of a program, as often as each is done."""
     total = 0.0
-    for equation in program.eqns:
+    for equation in jaxpr.eqns:
         total += count(equation)
         times = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
         total += times * sum(_summed(inner, count) for inner in _inner(equation))
     return total
 
 
-def _bytes(program: Any) -> float:
+def _bytes(jaxpr: Any) -> float:
     """Bytes of everything that a program makes."""
-    return float(sum(_made(e) + sum(map(_bytes, _inner(e))) for e in program.eqns))
+    return float(sum(_made(e) + sum(map(_bytes, _inner(e))) for e in jaxpr.eqns))
 
 
 def _inner(equation: Any) -> list[Any]:

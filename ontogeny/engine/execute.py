@@ -15,10 +15,10 @@ from ..core.external import AnyExperiment, External
 from ..core.fields import ConfigError
 from ..core.run import Run
 from .batch import Lane, lanes
-from .cost import Cost, cost, course
+from .cost import Cost, cost, seconds_by_evaluation
 from .machine import memory
 from .pools import Here, Processes
-from .program import abreast
+from .program import side_by_side
 from .schedule import WORTH_SENDING, Failures, Pool, Progress
 from .store import Record, Store, log
 from .unit import Unit
@@ -205,7 +205,7 @@ def plan(
         fair = min(fair, max(1, int(each * len(row) / WORTH_SENDING)), len(row))
         room = max(1, int(pool.memory / costs[key].memory))
         widest = min(math.ceil(len(row) / fair), room, _LANES)
-        side = abreast(widest, max(costs[key].steps, default=0.0))
+        side = side_by_side(widest, costs[key].flops)
         rows = [tuple(row[n : n + side]) for n in range(0, len(row), side)]
         few = math.ceil(len(row) * max(1 / _LANES, costs[key].kept / _BYTES))
         alone = isinstance(row[0].experiment, External)  # each holds a model: one at a time
@@ -222,7 +222,7 @@ def plan(
 
 def _ahead(experiment: AnyExperiment, position: tuple[int, int]) -> list[tuple[int, float]]:
     """The course of an experiment from a position on."""
-    whole, (stage, look) = course(experiment), position
+    whole, (stage, look) = seconds_by_evaluation(experiment), position
     if position == (0, 0):
         return whole
     (often, each), *later = whole[1 + stage :]

@@ -1,21 +1,90 @@
-"""Lanes of one structure, lifted to run side by side in a row, and compiled.
+"""One run as pure functions; and many runs side by side, compiled.
 
-A program knows how many lanes stand in a row and not how many rows there are: whoever runs some
-rows of an experiment runs the program that all others run.
+A run is one experiment with one seed. Its functions (`begin`, `enter`, `advance`, `evaluate`) are
+written for it alone; the compiled `Program`s below them vmap over runs of one structure. A program
+knows how many runs it takes at once, and not how many there are: all of a structure share it.
 """
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Float, Int, Key
 
-from ..core.types import Experiment
-from . import run as one
+from ..core.types import Experiment, Memory, Moment, Params, Solver, World
 from .machine import known
 
 R = TypeVar("R")
+Answers = dict[str, Float[Array, "..."]]
+
+# ------------------------------------------------------------------------------ one run
+
+
+class State(NamedTuple):
+    """What a run carries from evaluation to evaluation."""
+
+    world: World
+    params: Params
+    memory: Memory
+
+
+def begin(experiment: Experiment, seed: Int[Array, ""]) -> State:
+    """Draws the world and the parameters."""
+    world = experiment.task.world(key_of(seed, "world"))
+    params = experiment.model.init(experiment.task, key_of(seed, "params"))
+    return State(world, params, ())
+
+
+def enter(experiment: Experiment, seed: Int[Array, ""], state: State, stage: int) -> State:
+    """Gives a stage its memory (an optimiser's state, say)."""
+    now = _moment(experiment, state, key_of(seed, "stage", stage))
+    return state._replace(memory=experiment.training[stage].init(now))
+
+
+def advance(
+    experiment: Experiment,
+    seed: Int[Array, ""],
+    state: State,
+    start: Int[Array, ""],
+    stage: int,
+    steps: int,
+) -> State:
+    """Takes `steps` steps of a stage from `start` on."""
+    now = _moment(experiment, state, key_of(seed, "stage", stage))
+    return State(state.world, *experiment.training[stage].advance(now, state.memory, start, steps))
+
+
+def solve(experiment: Experiment, seed: int, state: State, stage: int) -> State:
+    """Puts what a solver finds in place of the parameters. Runs on the host, not compiled."""
+    solver = experiment.training[stage]
+    assert isinstance(solver, Solver)
+    now = _moment(experiment, state, key_of(jnp.asarray(seed), "stage", stage))
+    return state._replace(params=solver.solve(now))
+
+
+def evaluate(
+    experiment: Experiment, seed: Int[Array, ""], state: State, step: Int[Array, ""]
+) -> Answers:
+    """Asks every probe."""
+    now = _moment(experiment, state, jr.fold_in(key_of(seed, "evaluation"), step))
+    now = now.having_seen(experiment.looked_at)
+    return {name: probe(now) for name, probe in experiment.probes.items()}
+
+
+def _moment(experiment: Experiment, state: State, key: Key[Array, ""]) -> Moment:
+    return Moment(experiment.task, state.world, experiment.model, state.params, key)
+
+
+def key_of(seed: Int[Array, ""], purpose: str, number: int = 0) -> Key[Array, ""]:
+    """Every use of chance has a key of its own, so that none depends on how many there are."""
+    purposes = ("world", "params", "evaluation", "stage")
+    return jr.fold_in(jr.fold_in(jr.key(seed), purposes.index(purpose)), number)
+
+
+# ------------------------------------------------------------------------------ many runs, compiled
 
 # What runs often is as quick at the first level as at the third, and compiled in four fifths of the
 # time. What runs seldom is to be compiled soon: in half the time, and a fifth of the memory.
@@ -54,64 +123,63 @@ def _compiled(options: dict[str, int], **how: Any) -> Callable[[Callable[..., R]
 
 
 @_compiled(_SELDOM)
-def begin(experiments: Experiment, seeds: jax.Array) -> one.State:
-    """Draws the worlds and the parameters."""
-    return jax.vmap(one.begin)(experiments, seeds)
+def begin_all(experiments: Experiment, seeds: jax.Array) -> State:
+    """`begin` for runs side by side."""
+    return jax.vmap(begin)(experiments, seeds)
 
 
 @_compiled(_SELDOM, static_argnames="stage")
-def enter(experiments: Experiment, seeds: jax.Array, state: one.State, stage: int) -> one.State:
-    """Gives a stage its memories."""
-    return jax.vmap(partial(one.enter, stage=stage))(experiments, seeds, state)
+def enter_all(experiments: Experiment, seeds: jax.Array, state: State, stage: int) -> State:
+    """`enter` for runs side by side."""
+    return jax.vmap(partial(enter, stage=stage))(experiments, seeds, state)
 
 
 @_compiled(_OFTEN, static_argnames=("stage", "steps"), donate_argnames="state")
-def advance(
+def advance_all(
     experiments: Experiment,
     seeds: jax.Array,
-    state: one.State,
+    state: State,
     start: jax.Array,
     active: jax.Array,
     stage: int,
     steps: int,
-) -> one.State:
-    """Takes `steps` steps of a stage; a lane that has ended it stands still."""
+) -> State:
+    """`advance` for runs side by side; one that is not active stands still."""
 
-    def moved(experiment: Experiment, seed: jax.Array, state: one.State) -> one.State:
-        return one.advance(experiment, seed, state, start, stage, steps)
+    def moved(experiment: Experiment, seed: jax.Array, state: State) -> State:
+        return advance(experiment, seed, state, start, stage, steps)
 
-    after: one.State = _together(moved, experiments, seeds, state)
-    if len(seeds) == 1:  # it is active: who has ended does not come here alone
+    after: State = _side_by_side(moved, experiments, seeds, state)
+    if len(seeds) == 1:  # it is active: a run that has ended does not come here alone
         return after
-    kept: one.State = jax.vmap(lambda on, *both: jax.tree.map(partial(jnp.where, on), *both))(
+    kept: State = jax.vmap(lambda on, *both: jax.tree.map(partial(jnp.where, on), *both))(
         active, after, state
     )
     return kept
 
 
 @_compiled(_SELDOM)
-def look(
-    experiments: Experiment, seeds: jax.Array, state: one.State, step: jax.Array
-) -> one.Answers:
-    """Asks every probe."""
-    answers: one.Answers = _together(partial(one.look, step=step), experiments, seeds, state)
+def evaluate_all(
+    experiments: Experiment, seeds: jax.Array, state: State, step: jax.Array
+) -> Answers:
+    """`evaluate` for runs side by side."""
+    answers: Answers = _side_by_side(partial(evaluate, step=step), experiments, seeds, state)
     return answers
 
 
-def _together(work: Callable[..., Any], *row: Any) -> Any:
-    """Lanes side by side. One alone is not batched: a chain that is written answer by answer is
-    five times as fast so."""
-    if len(jax.tree.leaves(row)[0]) > 1:
-        return jax.vmap(work)(*row)
-    done = work(*jax.tree.map(lambda leaf: leaf[0], row))
+def _side_by_side(work: Callable[..., Any], *batch: Any) -> Any:
+    """Maps over runs. One alone is not batched: a rollout is five times as fast so."""
+    if len(jax.tree.leaves(batch)[0]) > 1:
+        return jax.vmap(work)(*batch)
+    done = work(*jax.tree.map(lambda leaf: leaf[0], batch))
     return jax.tree.map(lambda leaf: leaf[None], done)
 
 
-# Below this many operations a step, lanes gain from running side by side; above, they lose cache.
-_FLOPS_ABREAST = 2e7
+# Below this many operations a step, runs gain from being vmapped; above, they leave the cache.
+_FLOPS_SIDE_BY_SIDE = 2e7
 
 
-def abreast(lanes: int, flops_per_step: float) -> int:
-    """How many lanes run side by side: as even rows as can be, the last one filled up."""
-    most = max(1, int(_FLOPS_ABREAST / max(flops_per_step, 1.0)))
-    return -(-lanes // -(-lanes // most))
+def side_by_side(runs: int, flops_per_step: float) -> int:
+    """How many runs are vmapped together: as even batches as can be, the last one filled up."""
+    most = max(1, int(_FLOPS_SIDE_BY_SIDE / max(flops_per_step, 1.0)))
+    return -(-runs // -(-runs // most))

@@ -171,7 +171,7 @@ class Code:
 def code_of(kinds: Iterable[type], modules: Iterable[str] = ()) -> Code:
     """The code behind some classes of components, and some modules besides."""
     found = Code()
-    for name in (f"{PACKAGE}.engine.run", *modules):
+    for name in (f"{PACKAGE}.engine.program", *modules):
         found.add(name)
     for kind in dict.fromkeys(kinds):
         for base in kind.__mro__:

@@ -19,7 +19,7 @@ from ..core.run import Run
 from ..core.types import Experiment, Params, Probe, Stage
 from ..engine.execute import execute
 from ..engine.files import write_whole
-from ..engine.run import begin
+from ..engine.program import begin
 from ..engine.serialize import digest, spell
 from ..models.clauses import ClauseTransformer
 from ..models.embedding_mlp import EmbeddingMLP

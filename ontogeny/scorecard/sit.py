@@ -83,7 +83,7 @@ class Entrant:
         experiment = self.experiment(exam, learning_rate)
         if isinstance(experiment, TorchExam):
             return experiment.step_operations
-        return cost(experiment).steps[0]
+        return cost(experiment).flops
 
     def account(self, steps: Mapping[str, float]) -> Account:
         """What there is to know of it."""

@@ -18,7 +18,7 @@ from ..core.errors import told
 from ..core.external import External, Trainer
 from ..core.fields import ConfigError, by_name, component, count, number, string
 from ..core.types import Batch, Moment, Probe, Trace, World
-from ..engine.run import key_of
+from ..engine.program import key_of
 from ..tasks.widened import Widened
 from ..training.descent import drawn
 from .bring import Source, factory_of, made, module_of
