@@ -47,7 +47,9 @@ def test_help_answers_at_once(tmp_path):
         began = time.monotonic()
         out = ontogeny("--help", cwd=tmp_path)
         times.append(time.monotonic() - began)
-    assert all(word in out for word in ("judge", "list", "show", "vary", "report", "runs", "bench"))
+    assert all(
+        word in out for word in ("judge", "list", "show", "sweep", "report", "runs", "bench")
+    )
     assert min(times) < 0.5
 
 
@@ -86,7 +88,7 @@ def test_show_spells_everything_out(folder):
 def test_vary_shows_where_the_verdict_flips(folder):
     out = ontogeny(
         *(
-            "vary",
+            "sweep",
             CHEAP,
             "--sweep",
             "training.0.learning_rate=0.1,1e30",
@@ -111,7 +113,7 @@ def test_vary_shows_where_the_verdict_flips(folder):
 
 def test_two_sweeps_make_a_phase_diagram(folder):
     out = ontogeny(
-        *("vary", CHEAP, "--set", "trained.task.tuples=4", "--sweep", "task.ratio=1,2"),
+        *("sweep", CHEAP, "--set", "trained.task.tuples=4", "--sweep", "task.ratio=1,2"),
         *("--sweep", "model.scale=0.1,0.5", "--seeds", "2", "--out", "phase.pdf"),
         cwd=folder,
     )
@@ -181,7 +183,7 @@ def test_runs_lists_and_prunes(folder):
         (["judge", "gradient_have_the_stated_forms"], f"did you mean '{CHEAP}'"),
         (["judge", ""], "an empty pattern names no claim"),
         (["list", "******!"], "no claim '******!'"),
-        (["judge", CHEAP, "--scale", "laptp"], "no scale 'laptp': did you mean 'laptop'"),
+        (["judge", CHEAP, "--scale", "laptp"], "unknown scale 'laptp': did you mean 'laptop'"),
         (["figures", CHEAP, "--store", "nowhere"], f"{CHEAP} is not judged in this store"),
         (["figures", CHEAP, "--width", "0"], "--width must be from 1 to 30 inches, not 0"),
         (["export", "--format", "cvs"], "no format 'cvs': did you mean 'csv'"),
@@ -189,24 +191,25 @@ def test_runs_lists_and_prunes(folder):
         (["judge", CHEAP, "--seeds", "0"], "seeds must be at least 1, not 0"),
         (["judge", CHEAP, "--workers", "-1"], "--workers must be at least 0"),
         (["show", "joint"], "could be any of"),
-        (["vary", CHEAP, "--set", "task.ration=3"], "did you mean 'task.ratio'"),
-        (["vary", CHEAP, "--set", "traned.task.ratio=3"], "did you mean 'trained.task.ratio'"),
-        (["vary", CHEAP, "--set", "task.ratio"], "is not PATH=VALUE"),
-        (["vary", CHEAP, "--set", "task.ratio=much"], "expected a number"),
-        (["vary", CHEAP, "--set", "task.tuples=0"], "Analogy.tuples must be at least 1"),
-        (["vary", CHEAP, "--set", "model.width=8"], "too small for 42 orthonormal tokens"),
+        (["sweep", CHEAP, "--set", "task.ration=3"], "did you mean 'task.ratio'"),
+        (["sweep", CHEAP, "--set", "traned.task.ratio=3"], "did you mean 'trained.task.ratio'"),
+        (["sweep", CHEAP, "--set", "task.ratio"], "is not PATH=VALUE"),
+        (["sweep", CHEAP, "--set", "task.ratio=much"], "expected a number"),
+        (["sweep", CHEAP, "--set", "task.tuples=0"], "Analogy.tuples must be at least 1"),
+        (["sweep", CHEAP, "--set", "model.width=8"], "too small for 42 orthonormal tokens"),
         (
-            ["vary", CHEAP, "--set", "training.0.learning_rate=-1"],
+            ["sweep", CHEAP, "--set", "training.0.learning_rate=-1"],
             "GradientDescent.learning_rate must be at least 0",
         ),
-        (["vary", CHEAP, "--set", "training.0.learning_rate=nan"], "must be a finite number"),
-        (["vary", CHEAP, "--sweep", "task.ratio=1,1"], "must be there and differ"),
-        (["vary", "small_pretrained_models_suffice"], "cannot be run here"),
+        (["sweep", CHEAP, "--set", "training.0.learning_rate=nan"], "must be a finite number"),
+        (["sweep", CHEAP, "--sweep", "task.ratio=1,1"], "must be there and differ"),
+        (["sweep", "small_pretrained_models_suffice"], "cannot be run here"),
         (["examine", "nothing.py:Model"], "there is no file nothing.py"),
         (["weights", CHEAP, "--format", "gpt2"], "a OneLayer is no GPT-2"),
         (["weights", CHEAP, "--experiment", "trainde"], "did you mean 'trained'"),
         (["models", "get", "smolm"], "did you mean 'smollm2-135m'"),
-        (["real", CHEAP], "no claim about real models is called"),
+        (["vary", CHEAP], "`vary` is now called `ontogeny sweep`"),
+        (["llm", CHEAP], "no claim about real models is called"),
     ],
 )
 def test_bad_input_is_named_with_exit_code_2(tmp_path, words, message):

@@ -188,7 +188,7 @@ def test_a_claim_is_asked_of_another_model(tmp_path):
     with pytest.raises(ConfigError, match="did you mean 'truncating_the_right_late_layer"):
         register.asked_of("truncating_the_right_late_layer_favours_answers", str(tmp_path))
     assert register.asked_of("truncating_the_right", str(tmp_path)).name == name
-    with pytest.raises(ConfigError, match=r"any of truncating_the_right.*, truncating_any"):
+    with pytest.raises(ConfigError, match=r"could be any of truncation_turns.*, truncating_any"):
         register.asked_of("trunca", str(tmp_path))
     with pytest.raises(ConfigError, match="trains a model of its own"):
         register.asked_of("identities_help_a_small", str(tmp_path))
@@ -204,7 +204,7 @@ def test_the_command_takes_a_model_and_a_table_of_the_users(tmp_path, capsys):
     prompts = tmp_path / "prompts.csv"
     rows = "\n".join(f"the dog is {n},he,is" for n in range(6))
     prompts.write_text(f"prompt,answer,common\n{rows}\n")
-    words = ["real", "truncating_the_right", "--model", str(tmp_path / "mine"), "--seeds", "2"]
+    words = ["llm", "truncating_the_right", "--model", str(tmp_path / "mine"), "--seeds", "2"]
     changes = ["--set", f"prompts={prompts}", "--set", "late=2", "--store", str(tmp_path / "store")]
     app([*words, *changes, "--workers", "0", "--json", str(tmp_path / "verdict.json")])
     (verdict,) = json.loads((tmp_path / "verdict.json").read_text())

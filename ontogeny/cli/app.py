@@ -1,4 +1,4 @@
-"""What the commands share: the application, its options, and what these stand for."""
+"""What all commands share: the application, its options, and what these stand for."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, overload
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
 from ..engine.forkserver import get_ready
 
@@ -26,36 +26,55 @@ app = App(
     version_flags=["--version"],
     result_action="return_value",
     suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(negative=()),
 )
 
-Where = Annotated[
+CLAIMS = Group.create_ordered("Judge claims")
+RESULTS = Group.create_ordered("See and export results")
+MODELS = Group.create_ordered("Other models")
+MACHINE = Group.create_ordered("This machine")
+
+Patterns = Annotated[str, Parameter(help="Claim names, parts of names, or papers [all claims]")]
+ClaimName = Annotated[str, Parameter(help="The claim's name, or an unambiguous part of it")]
+StorePath = Annotated[
     Path | None,
-    Parameter(name="--store", help="Folder of runs [ONTOGENY_STORE, else .ontogeny here]"),
+    Parameter(name="--store", help="Folder of finished runs [$ONTOGENY_STORE, else .ontogeny]"),
 ]
-Size = Annotated[
+ScaleName = Annotated[
     str,
-    Parameter(name="--scale", help="laptop (minutes), paper (its own size), smoke (a few steps)"),
+    Parameter(
+        name="--scale",
+        help="laptop (minutes), paper (the paper's own settings) or smoke (a few steps)",
+    ),
 ]
-OneSize = Annotated[str | None, Parameter(name="--scale", help="laptop or paper [both]")]
-Changes = Annotated[list[str] | None, Parameter(name="--set", help="PATH=VALUE")]
-Seeds = Annotated[int | None, Parameter(name="--seeds", help="Seeds per experiment")]
-Crew = Annotated[
-    int | None, Parameter(name="--workers", help="Processes; 0 runs in this one [one per core]")
+OneScale = Annotated[str | None, Parameter(name="--scale", help="laptop or paper [both]")]
+Changes = Annotated[
+    list[str] | None, Parameter(name="--set", help="Change a setting: PATH=VALUE; may be repeated")
+]
+Seeds = Annotated[
+    int | None, Parameter(name="--seeds", help="Seeds per experiment [as the claim says]")
+]
+BatterySeeds = Annotated[int, Parameter(name="--seeds", help="Seeds per benchmark")]
+Workers = Annotated[
+    int | None,
+    Parameter(name="--workers", help="Worker processes; 0 uses this process [one per core]"),
 ]
 On = Annotated[
     str | None,
-    Parameter(name="--on", help="ray (this machine, or its cluster) or ray://HOST:PORT"),
+    Parameter(name="--on", help="Where to run: ray or ray://HOST:PORT [this machine]"),
 ]
-JsonFile = Annotated[Path | None, Parameter(name="--json", help="Also write the result here")]
+JsonFile = Annotated[
+    Path | None, Parameter(name="--json", help="Also write the result to this JSON file")
+]
+AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON instead of a table")]
 
 
 @contextmanager
 def executor(
     store: "Store", workers: int | None, on: str | None = None, shown: "Counted | None" = None
 ) -> Iterator[Any]:
-    """Runs experiments with progress on the screen, which is left as it was, unless it is shown
-    by somebody already."""
-    if store.empty() and workers != 0 and not on:  # there will be something to do
+    """Runs experiments with a progress display, which is closed in the end unless it was given."""
+    if store.empty() and workers != 0 and not on:  # workers will be needed: they import meanwhile
         get_ready()
     from ..engine.execute import execute
     from ..engine.machine import cores
@@ -63,8 +82,8 @@ def executor(
     from ..engine.progress import progress
 
     check_where(workers, on)
-    crew = cores() if workers is None else workers
-    pool = pool_of(on, workers) if on else Processes(crew) if crew else Here()
+    count = cores() if workers is None else workers
+    pool = pool_of(on, workers) if on else Processes(count) if count else Here()
     own = shown or progress(store)
     try:
         yield partial(execute, on=pool, store=store, progress=own)
@@ -74,38 +93,40 @@ def executor(
 
 
 def check_where(workers: int | None, on: str | None) -> None:
-    """Refuses places to run that there are not."""
+    """Refuses a number of workers or a cluster that cannot be."""
     from ..core.fields import ConfigError
 
     if workers is not None and workers < 0:
         raise ConfigError(f"--workers must be at least 0, not {workers}")
     if on is not None and on != "ray" and not re.fullmatch(r"ray://[^\s/:]+:\d{1,5}", on):
-        raise ConfigError(f"--on {on}: work runs here, on ray, or on ray://HOST:PORT")
+        raise ConfigError(f"--on {on}: must be ray or ray://HOST:PORT")
     if on and workers == 0:
         raise ConfigError("--on ray needs --workers of at least 1")
 
 
 def pool_of(on: str, workers: int | None) -> "Pool":
-    """The cluster that is asked for."""
+    """The Ray cluster that `--on` names."""
     from ..engine.cluster import Cluster
 
     return Cluster(None if on == "ray" else on, workers)
 
 
 def store_at(path: Path | None) -> "Store":
-    """The store that is asked for."""
+    """The store that `--store` names."""
     from ..engine.store import Store
 
-    return Store(folder(path or Path(os.environ.get("ONTOGENY_STORE") or ".ontogeny"), "--store"))
+    return Store(
+        output_folder(path or Path(os.environ.get("ONTOGENY_STORE") or ".ontogeny"), "--store")
+    )
 
 
-def folder(path: Path, option: str) -> Path:
-    """A folder to write to: it is there, or can be made."""
+def output_folder(path: Path, option: str) -> Path:
+    """A folder to write to: it exists, or can be created."""
     from ..core.fields import ConfigError
 
     try:
         if "\0" in str(path):
-            raise ConfigError(f"{option} {str(path)!r} can be no name of a folder")
+            raise ConfigError(f"{option} {str(path)!r} is not the name of a folder")
         above = next(each for each in (path, *path.absolute().parents) if os.path.lexists(each))
         if not stat.S_ISDIR(above.stat().st_mode):
             raise ConfigError(f"{option} {path}: {above} is a file, not a folder")
@@ -118,36 +139,34 @@ def folder(path: Path, option: str) -> Path:
 
 
 @overload
-def file(path: None, option: str = ...) -> None: ...
+def output_file(path: None, option: str = ...) -> None: ...
 @overload
-def file(path: Path, option: str = ...) -> Path: ...
-def file(path: Path | None, option: str = "--json") -> Path | None:
-    """A file to write to, asked before any work is done for it."""
+def output_file(path: Path, option: str = ...) -> Path: ...
+def output_file(path: Path | None, option: str = "--json") -> Path | None:
+    """A file to write to, checked before any work is done for it."""
     from ..core.fields import ConfigError
 
     if path is None:
         return None
-    folder(path.absolute().parent, option)
+    output_folder(path.absolute().parent, option)
     try:
         is_folder = path.is_dir()
         path.exists()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{option} {str(path)[:100]!r}: {_problem(error)}") from error
     if is_folder:
-        raise ConfigError(f"{option} {path} is a folder: give the name of a file")
+        raise ConfigError(f"{option} {path} is a folder: give a file name")
     return path
 
 
-def picture(path: Path | None, option: str = "--out") -> Path | None:
-    """A file for a picture, of a kind that can be drawn."""
+def figure_file(path: Path | None, option: str = "--out") -> Path | None:
+    """A file for a figure, in a format that can be written."""
     from ..core.fields import ConfigError, did_you_mean
 
-    kinds = [".png", ".pdf", ".svg"]
-    if path is not None and path.suffix not in kinds:
-        raise ConfigError(
-            f"{option} {path}: no kind of picture: {did_you_mean(path.suffix, kinds)}"
-        )
-    return file(path, option)
+    formats = [".png", ".pdf", ".svg"]
+    if path is not None and path.suffix not in formats:
+        raise ConfigError(f"{option} {path}: unknown format: {did_you_mean(path.suffix, formats)}")
+    return output_file(path, option)
 
 
 def _problem(error: Exception) -> str:
@@ -155,10 +174,10 @@ def _problem(error: Exception) -> str:
 
 
 def scale_of(word: str) -> "Scale":
-    """The scale that a word names."""
+    """The scale of this name."""
     from ..claims.claim import Scale
     from ..core.fields import ConfigError, did_you_mean
 
     if word not in list(Scale):
-        raise ConfigError(f"no scale {word!r}: {did_you_mean(word, list(map(str, Scale)))}")
+        raise ConfigError(f"unknown scale {word!r}: {did_you_mean(word, list(map(str, Scale)))}")
     return Scale(word)

@@ -207,8 +207,8 @@ class Laboratory:
             for value in values:
                 _changed(claim, scale, [*sets, f"{path}={value}"])
                 if time.monotonic() > end:
-                    raise ConfigError("so large a sweep is for the command line: ontogeny vary")
-        words = ["vary" if sets or sweeps else "judge", claim.name, "--scale", str(scale)]
+                    raise ConfigError("so large a sweep is for the command line: ontogeny sweep")
+        words = ["sweep" if sets or sweeps else "judge", claim.name, "--scale", str(scale)]
         words += [part for text in sets for part in ("--set", text)]
         words += [part for text in swept for part in ("--sweep", text)]
         seeds = asked.get("seeds")
@@ -254,7 +254,7 @@ def _texts(asked: dict[str, Any], key: str) -> list[str]:
 def _scale(word: str) -> Scale:
     if word not in list(Scale):
         raise ConfigError(
-            f"no scale {word[:60]!r}: {did_you_mean(word[:60], list(map(str, Scale)))}"
+            f"unknown scale {word[:60]!r}: {did_you_mean(word[:60], list(map(str, Scale)))}"
         )
     return Scale(word)
 

@@ -74,7 +74,7 @@ COMMANDS = {
     "list": (SOME, ["--store"]),
     "judge": (SOME, ["--scale", "--seeds", "--workers", "--on", "--json", "--store"]),
     "show": (CLAIM, ["--scale", "--store"]),
-    "vary": (CLAIM, ["--set", "--sweep", "--scale", "--seeds", "--workers", "--out", "--json"]),
+    "sweep": (CLAIM, ["--set", "--sweep", "--scale", "--seeds", "--workers", "--out", "--json"]),
     "runs": (None, ["--store"]),
     "bench": (None, ["--json"]),
     "report": (CLAIM, ["--scale", "--out", "--store"]),
@@ -84,7 +84,7 @@ COMMANDS = {
     "examine": (("word", PATHS), ["--battery", "--seeds", "--rate", "--references", "--out"]),
     "references": (("word", NUMBERS), ["--battery", "--seeds", "--rate", "--out", "--store"]),
     "weights": (CLAIM, ["--experiment", "--seed", "--format", "--out", "--scale"]),
-    "real": (CLAIM, ["--model", "--set", "--seeds", "--json", "--store"]),
+    "llm": (CLAIM, ["--model", "--set", "--seeds", "--json", "--store"]),
     "models get": (("word", WORDS), []),
     "models list": (None, []),
     "write-verdicts": (("word", PATHS), []),
@@ -156,7 +156,7 @@ def ended(words, capsys):
     except BaseException as error:
         return -1, repr(error)
     took, said = time.monotonic() - began, "".join(capsys.readouterr())
-    wrong = "Traceback" in said or "fault of ours" in said or code not in (0, 1, 2)
+    wrong = "Traceback" in said or "internal error" in said or code not in (0, 1, 2)
     return code, said[-2000:] if wrong or took > SLOWEST else ""
 
 

@@ -13,7 +13,7 @@ import uuid
 import pytest
 
 from ontogeny import ConfigError
-from ontogeny.cli import guests
+from ontogeny.cli import scorecard
 from ontogeny.engine import children as offspring
 from ontogeny.scorecard.battery import battery
 from ontogeny.scorecard.run import Apart, examine
@@ -95,12 +95,12 @@ def test_without_workers_a_crash_leaves_what_was_done_before(sat, tmp_path, caps
     sat.choose("copying", "match to sample")  # the costlier comes first
     folder, file = tmp_path / "card", sat.write("case (96, 1): ctypes.string_at(0)")
     with pytest.raises(SystemExit) as left:
-        guests.examine(file, seeds=1, references="none", out=folder, workers=0, store=tmp_path)
+        scorecard.examine(file, seeds=1, references="none", out=folder, workers=0, store=tmp_path)
     assert left.value.code == 1
     why = "seed 0: it crashed (SIGSEGV) (after step 20)"
     said = capsys.readouterr().err.splitlines()[-1]
     assert said == f"ontogeny: {file} failed in 1 of 2 questions; copying, {why}"
-    card = json.loads((folder / "card.json").read_text())
+    card = json.loads((folder / "scorecard.json").read_text())
     marks = card["examined"]["questions"]
     assert marks["copying"]["failed"] == why
     assert len(marks["match to sample"]["success"]["each"]) == 1

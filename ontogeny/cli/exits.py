@@ -1,8 +1,8 @@
-"""How a command ends when something could not be written, or nobody reads on."""
+"""How a command ends: exit codes, errors in one line, results that could not be saved."""
 
 import os
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -10,16 +10,16 @@ DONE, FAILED, REFUSED = 0, 1, 2
 
 
 class Incomplete(Exception):  # noqa: N818
-    """The work was done and shown, and something could not be kept, or not be weighed."""
+    """The work was done and shown, but something could not be saved, or not be judged."""
 
 
 @contextmanager
-def keeping() -> Iterator[Callable[..., bool]]:
-    """Keeps one thing after the other: what cannot be kept stops none of the others, and is said in
-    the end."""
+def saving() -> Iterator[Callable[..., bool]]:
+    """Saves one thing after the other: what cannot be saved stops none of the others, and is an
+    error in the end."""
     lost: dict[str, list[str]] = {}
 
-    def keep(what: str, write: Callable[..., Any], *given: Any) -> bool:
+    def save(what: str, write: Callable[..., Any], *given: Any) -> bool:
         try:
             write(*given)
         except OSError as error:
@@ -27,9 +27,9 @@ def keeping() -> Iterator[Callable[..., bool]]:
             return False
         return True
 
-    yield keep
+    yield save
     if lost:
-        raise Incomplete("; ".join(f"{_some(what)} not kept: {why}" for why, what in lost.items()))
+        raise Incomplete("; ".join(f"{_some(what)} not saved: {why}" for why, what in lost.items()))
 
 
 def _some(things: list[str]) -> str:
@@ -42,8 +42,18 @@ def reason(error: OSError) -> str:
     return f"{error.strerror or error}{where}"
 
 
-def told(error: Exception) -> tuple[str, int]:
-    """What to say of an error, in one line, and the exit code."""
+def refuse_old_names(words: Sequence[str]) -> None:
+    """An error that names the new command, for one that has been renamed."""
+    from ..claims.renamed import COMMANDS
+
+    if words and words[0] in COMMANDS:
+        from ..core.fields import ConfigError
+
+        raise ConfigError(f"`{words[0]}` is now called `ontogeny {COMMANDS[words[0]]}`")
+
+
+def explain(error: Exception) -> tuple[str, int]:
+    """An error in one line, and the exit code."""
     from ..core.fields import ConfigError
 
     match error:
@@ -54,23 +64,23 @@ def told(error: Exception) -> tuple[str, int]:
         case OSError():
             return reason(error), REFUSED
         case MemoryError():
-            return "there is not enough memory for this", FAILED
+            return "not enough memory", FAILED
     if os.environ.get("ONTOGENY_TRACEBACK"):
         traceback.print_exception(error)
     kind = type(error).__name__
     first = str(error).strip().partition("\n")[0][:300]
     more = "ONTOGENY_TRACEBACK=1 shows where"
-    return f"a fault of ours, {kind}: {first} ({more})", FAILED
+    return f"internal error, {kind}: {first} ({more})", FAILED
 
 
 def printable(text: str) -> str:
-    """Text with whatever cannot be printed (a path may hold it) spelled out."""
+    """Text with unprintable characters (a path may hold them) escaped."""
     return text.encode(errors="backslashreplace").decode()
 
 
-class Patient:
-    """Standard output that may fail without harm to the work: of a reader who leaves early
-    (`| head`) nothing is said, of a full disk (`lost`) in the end."""
+class Output:
+    """Standard output that may fail without stopping the command: a reader that leaves early
+    (`| head`) is no error, a full disk is reported in the end (`lost`)."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._closed = stream, False
@@ -82,7 +92,7 @@ class Patient:
         return len(text)
 
     def flush(self) -> None:
-        """Hands on what was written, if that can be."""
+        """Flushes, if that can be."""
         self._try(self._stream.flush)
 
     def _try(self, work: Callable[..., Any], *given: Any) -> None:

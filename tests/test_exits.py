@@ -33,7 +33,7 @@ def ontogeny(*words, cwd, code=0, out=subprocess.PIPE):
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
     """A folder in which a claim has been judged: what follows is answered from its store."""
-    folder = tmp_path_factory.mktemp("endings")
+    folder = tmp_path_factory.mktemp("exits")
     ontogeny("judge", CHEAP, "--seeds", "2", cwd=folder)
     return folder
 
@@ -51,7 +51,7 @@ def test_a_verdict_is_shown_though_it_cannot_be_kept(judged, tmp_path):
     store = spoiled(judged, tmp_path, "verdicts", "tmp")
     done = ontogeny("judge", CHEAP, "--seeds", "2", "--store", store, cwd=tmp_path, code=1)
     assert "✓ supported" in done.stdout and "final gradient error" in done.stdout
-    assert f"the verdict on {CHEAP} not kept" in done.stderr.splitlines()[-1]
+    assert f"the verdict on {CHEAP} not saved" in done.stderr.splitlines()[-1]
 
 
 def test_a_verdict_is_shown_though_its_runs_cannot_be_kept(tmp_path):
@@ -59,7 +59,7 @@ def test_a_verdict_is_shown_though_its_runs_cannot_be_kept(tmp_path):
     for part in ("runs", "tmp", "verdicts"):
         (tmp_path / "store" / part).write_text("in the way")
     done = ontogeny("judge", CHEAP, "--seeds", "2", "--store", "store", cwd=tmp_path, code=1)
-    assert "✓ supported" in done.stdout and "not kept" in done.stderr.splitlines()[-1]
+    assert "✓ supported" in done.stdout and "not saved" in done.stderr.splitlines()[-1]
 
 
 def test_a_file_that_becomes_unwritable_costs_the_file_alone(judged, tmp_path):
@@ -76,12 +76,12 @@ def test_a_file_that_becomes_unwritable_costs_the_file_alone(judged, tmp_path):
     assert verdict["content"]["outcome"] == "supported"
 
 
-def test_a_sweep_is_shown_though_its_picture_cannot_be_drawn(judged, tmp_path):
+def test_a_sweep_is_shown_though_its_figure_cannot_be_written(judged, tmp_path):
     store = spoiled(judged, tmp_path, "figures", "variations")
-    words = ["vary", CHEAP, "--sweep", "task.ratio=1,2", "--seeds", "2", "--store", store]
+    words = ["sweep", CHEAP, "--sweep", "task.ratio=1,2", "--seeds", "2", "--store", store]
     done = ontogeny(*words, cwd=tmp_path, code=1)
     assert done.stdout.count("✓ supported") == 2
-    assert "what was found" in done.stderr.splitlines()[-1] and "picture" in done.stderr
+    assert "the sweep" in done.stderr.splitlines()[-1] and "figure" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -99,18 +99,18 @@ def test_a_sweep_is_shown_though_its_picture_cannot_be_drawn(judged, tmp_path):
         (["report", "--out", "file"], "--out file"),
         (["export", "--out", "loop"], "Too many levels"),
         (["figures", CHEAP, "--out", "file/x"], "--out"),
-        (["vary", CHEAP, "--out", "picture.xyz"], "no kind of picture"),
-        (["vary", CHEAP, "--out", "folder.png"], "is a folder"),
+        (["sweep", CHEAP, "--out", "picture.xyz"], "unknown format"),
+        (["sweep", CHEAP, "--out", "folder.png"], "is a folder"),
         (["weights", CHEAP, "--out", "file"], "is a file, not a folder"),
         (["judge", CHEAP, "--seeds", "1000000000000"], "seeds"),
         (["judge", ""], "an empty pattern"),
-        (["vary", CHEAP, "--set", "probes.imbalance.layer=99"], "no field"),
+        (["sweep", CHEAP, "--set", "probes.imbalance.layer=99"], "no field"),
         (
-            ["vary", "attention_stays_balanced", "--set", "joint.probes.imbalance.layer=99"],
+            ["sweep", "attention_stays_balanced", "--set", "joint.probes.imbalance.layer=99"],
             "layer=99",
         ),
         pytest.param(
-            ["real", "truncating_the_right_late_layer_favours_the_answer", "--model", "folder"],
+            ["llm", "truncating_the_right_late_layer_favours_the_answer", "--model", "folder"],
             "folder",
             marks=pytest.mark.skipif(bool(missing("real")), reason="it needs the extra [real]"),
         ),

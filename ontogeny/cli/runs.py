@@ -1,0 +1,155 @@
+"""Commands about runs: what the store holds, and what other tools can open."""
+
+import json
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from .app import (
+    MACHINE,
+    RESULTS,
+    AsJson,
+    ClaimName,
+    OneScale,
+    Patterns,
+    ScaleName,
+    StorePath,
+    app,
+    output_file,
+    output_folder,
+    scale_of,
+    store_at,
+)
+
+if TYPE_CHECKING:
+    from ..engine.unit import Look
+
+
+@app.command(group=MACHINE)
+def runs(
+    *,
+    prune: Annotated[
+        bool, Parameter(help="Delete checkpoints, damaged runs, and runs that no claim needs")
+    ] = False,
+    json_: AsJson = False,
+    store: StorePath = None,
+) -> None:
+    """List the runs in the store."""
+    from ..claims.status import wanted
+    from ..engine.store import entries
+    from ..report.terminal import in_bytes, run_row, show_runs
+
+    place = store_at(store)
+    if prune:
+        freed = place.prune(wanted())
+        print(f"freed {in_bytes(freed)}; {in_bytes(place.size('runs'))} left in {place.root}")
+        return
+    rows = [run_row(place, name, described) for name, described in entries(place)]
+    if json_:
+        print(json.dumps(rows, indent=1))
+        return
+    show_runs(rows)
+    sizes = {kind: place.size(kind) for kind in ("runs", "partial", "damaged")}
+    told = ", ".join(f"{kind} {in_bytes(size)}" for kind, size in sizes.items())
+    print(f"{len(rows)} runs in {place.root}: {told}")
+
+
+@app.command(
+    group=RESULTS,
+    help_epilogue="Example: `ontogeny export feature_resemblance --format parquet`",
+)
+def export(
+    *patterns: Patterns,
+    out: Annotated[Path, Parameter(help="The folder to write to")] = Path("results"),
+    format_: Annotated[
+        str, Parameter(name="--format", help="csv, or parquet (extra [export])")
+    ] = "csv",
+    arrays: Annotated[
+        bool, Parameter(help="Include the entries of vectors and matrices (many rows)")
+    ] = False,
+    scale: OneScale = None,
+    store: StorePath = None,
+) -> None:
+    """Write tidy tables: the evidence of every verdict, and what every probe measured."""
+    from ..claims.claim import JUDGED, find
+    from ..claims.status import Standing, standing
+    from ..core.fields import ConfigError, did_you_mean
+    from ..report import tidy
+
+    if format_ not in ("csv", "parquet"):
+        raise ConfigError(
+            f"unknown format {format_!r}: {did_you_mean(format_, ['csv', 'parquet'])}"
+        )
+    scales, place = [scale_of(scale)] if scale else list(JUDGED), store_at(store)
+    out = output_folder(out, "--out")
+    claims = find(list(patterns) or ["all"])
+
+    def known() -> Iterator[Standing]:
+        for chosen, size in product(claims, scales):
+            if found := standing(chosen, place, size):
+                yield found
+
+    evidence: list[tidy.Row] = []
+
+    def measured() -> Iterator[tidy.Row]:
+        for found in known():
+            evidence.extend(tidy.evidence(found))  # on the way: runs are read once
+            own = {"claim": found.claim.name, "scale": str(found.scale)}
+            for row in tidy.answers(found.runs, most=2 if arrays else 0):
+                yield own | row
+
+    for name, rows in (("answers", measured()), ("evidence", evidence)):
+        path = out / f"{name}.{format_}"
+        print(f"{path}: {tidy.write(rows, path):,} rows")
+
+
+@app.command(
+    group=RESULTS,
+    help_epilogue="Example: `ontogeny weights attention_stays_balanced --scale smoke`",
+)
+def weights(
+    claim: ClaimName,
+    /,
+    *,
+    experiment: Annotated[
+        str, Parameter(help="Which of its experiments [the first]", show_default=False)
+    ] = "",
+    seed: Annotated[int, Parameter(help="Which seed")] = 0,
+    format_: Annotated[
+        str, Parameter(name="--format", help="safetensors, or gpt2 (for Hugging Face)")
+    ] = "safetensors",
+    out: Annotated[Path, Parameter(help="The folder for model.safetensors and config.json")] = Path(
+        "weights"
+    ),
+    scale: ScaleName = "laptop",
+) -> None:
+    """Train one of a claim's models again and save its parameters for other tools."""
+    from ..claims.claim import find_one
+    from ..core.fields import ConfigError, did_you_mean
+    from ..core.types import Experiment
+    from ..engine.weights import check, trained, write
+
+    for written in ("model.safetensors", "config.json"):
+        output_file(out / written, "--out")
+    if not 0 <= seed < 2**31:
+        raise ConfigError(f"--seed must be from 0 to {2**31 - 1}, not {seed}")
+    known = find_one(claim).named(scale_of(scale))
+    name = experiment or next(iter(known), "")
+    if name not in known:
+        raise ConfigError(f"no experiment {name!r} in this claim: {did_you_mean(name, known)}")
+    chosen = known[name]
+    if not isinstance(chosen, Experiment):
+        raise ConfigError(f"{name} is external: it has no model of the laboratory")
+    check(chosen, format_)
+
+    def tell(look: "Look") -> None:
+        sys.stderr.write(f"\r{name}: step {look.step} of {look.steps} ")
+
+    params = trained(chosen, seed, tell)
+    sys.stderr.write("\n")
+    for path in write(chosen, params, seed, out, format_):
+        print(path)
