@@ -115,7 +115,7 @@ from .probes.templates import SymmetricPart as SymmetricPart
 from .probes.templates import TheoryCorrelation as TheoryCorrelation
 from .probes.weights import SoftRank as SoftRank
 from .probes.weights import TruncatedAccuracy as TruncatedAccuracy
-from .scorecard.run import examine as examine
+from .scorecard.examine import examine as examine
 from .tasks.analogy import Analogy as Analogy
 from .tasks.associations import Associations as Associations
 from .tasks.facts import Facts as Facts

@@ -126,7 +126,7 @@ from ontogeny import (
 from ontogeny.core.types import Model, Moment, Probe, Solver, Stage, Task
 from ontogeny.probes.depth import PredictedAlignment
 from ontogeny.probes.gradients import GradientError
-from ontogeny.scorecard.jaxed import Brought
+from ontogeny.scorecard.jax_modules import JaxModule
 
 
 def every(kind):
@@ -252,7 +252,7 @@ def test_every_component_is_under_contract(kind, examples):
             IdealGap,
             Separation,
         ),
-        *(AttentionStack, Brought),
+        *(AttentionStack, JaxModule),
         *(
             LemmaError,
             MemoryRecall,

@@ -25,7 +25,7 @@ BESIDES = {
     "engine.cluster": "Cluster",
     "engine.execute": "execute",
     "engine.store": "Store",
-    "scorecard.run": "examine",
+    "scorecard.examine": "examine",
 }
 HEADING = '"""All that the package gives: `make exports` writes it, and a test compares."""'
 

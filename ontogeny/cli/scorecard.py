@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..core.run import Run
     from ..engine.progress import Counted
     from ..engine.store import Store
-    from ..scorecard.sit import Execute
+    from ..scorecard.evaluate import Execute
 
 Battery = Annotated[str, Parameter(help="quick (minutes) or full (ten times as many steps)")]
 LearningRate = Annotated[float, Parameter(help="Of AdamW, for all benchmarks")]
@@ -72,7 +72,7 @@ def examine(
     Write a class that takes `vocab` and `length` and maps tokens to logits at every position: a
     PyTorch, equinox or flax module. Templates are in the repository's `examples`.
     """
-    from ..scorecard.process import Process
+    from ..scorecard.isolation.process import Process
 
     output_folder(out, "--out")
     with Process(out / "output.txt") as process:  # while it imports what it needs, so do we
@@ -81,16 +81,17 @@ def examine(
         from ..engine.progress import progress
         from ..report import figures
         from ..report.terminal import console
-        from ..scorecard.card import failed, picture, table
-        from ..scorecard.run import Apart
-        from ..scorecard.run import examine as examined
+        from ..scorecard.examine import Isolation
+        from ..scorecard.examine import examine as examined
+        from ..scorecard.scorecard import failed, table
+        from ..scorecard.scorecard import figure as figure_of
 
         check_where(workers, on)
         place = store_at(store)
         count = cores() if workers is None else workers
         shown = progress(place)
         try:
-            apart = Apart(process, place.root, count, on, minutes, memory, shown)
+            isolation = Isolation(process, place.root, count, on, minutes, memory, shown)
             card = examined(
                 model,
                 battery,
@@ -99,7 +100,7 @@ def examine(
                 references=references,
                 name=name,
                 execute=_executor(place, workers, on, shown),
-                apart=apart,
+                isolation=isolation,
             )
         finally:
             shown.close()
@@ -107,7 +108,7 @@ def examine(
     screen.print(table(card, screen.width))
     if references == "auto" and not card["references"]:
         print("no references of this size and training: --references train makes them here")
-    figure, text = picture(card), json.dumps(card, indent=1, ensure_ascii=False) + "\n"
+    figure, text = figure_of(card), json.dumps(card, indent=1, ensure_ascii=False) + "\n"
     with saving() as save:
         save("the scorecard", write_whole, out / "scorecard.json", text)
         for kind in ("png", "pdf"):
@@ -116,7 +117,7 @@ def examine(
     printed = ", output.txt" if process.printed else ""
     print(f"{out}/scorecard.json, scorecard.png, scorecard.pdf{printed}")
     if broken := failed(card):
-        how_many = f"{len(broken)} of {len(card['examined']['questions'])} questions"
+        how_many = f"{len(broken)} of {len(card['examined']['skills'])} skills"
         first = ", ".join(next(iter(broken.items())))
         sys.stderr.write(f"ontogeny: {model} failed in {how_many}; {first}\n")
         sys.exit(1)
@@ -150,10 +151,10 @@ def references(
 ) -> None:
     """Train the reference architectures that scorecards compare with, at a given size."""
     from ..engine.files import write_whole
-    from ..scorecard.run import trained as sat
+    from ..scorecard.examine import train_references
 
     output_file(out, "--out")
     with executor(store_at(store), workers, on) as execute:
-        results = sat(parameters, battery, seeds, learning_rate, execute)
+        results = train_references(parameters, battery, seeds, learning_rate, execute)
     write_whole(out, json.dumps(results, ensure_ascii=False) + "\n")
     print(out)

@@ -1,7 +1,7 @@
-"""The battery: kinds of reasoning, each a task to be trained on and questions to be passed.
+"""The battery: benchmarks of reasoning, each a task to train on and the skills it measures.
 
-All exams are sat in one room, a vocabulary of 512 tokens and sequences of up to 80, so that a model
-has one size; and all are trained in one way. Questions are about what was never shown.
+All benchmarks share a vocabulary of 512 tokens and sequences of up to 80, so that a model has one
+size, and all are trained in the same way. Skills are measured on data held out from training.
 """
 
 from typing import Any, NamedTuple
@@ -21,56 +21,55 @@ from ..tasks.widened import Widened
 from ..theory import template_sets
 from ..training.descent import AdamW
 
-VOCAB, LENGTH = 512, 80  # of the room
-RATE = 1e-3
-LOOKS = 20
-LEARNT = 0.995  # where training ends early
-PASSED = 0.9
+VOCAB, LENGTH = 512, 80  # shared by all benchmarks
+LEARNING_RATE = 1e-3
+EVALUATIONS = 20
+LEARNT = 0.995  # accuracy above which training stops early
+PASSED = 0.9  # accuracy above which a skill is passed
 FACTS = 256
 
 
-class Question(NamedTuple):
-    """What is asked of one who was trained."""
+class Skill(NamedTuple):
+    """What is measured after training: the accuracy on a held-out split."""
 
     name: str
-    asks: str
+    description: str
     split: str
-    chance: float  # success of one who guesses
-    whole: bool = False  # all answers of a row must be right
+    chance: float  # accuracy of guessing
+    sequence: bool = False  # all answers of a sequence must be right
 
     @property
     def probe(self) -> Probe:
-        """How it is asked."""
-        return (SequenceAccuracy if self.whole else Accuracy)(self.split)
+        """The probe that measures it."""
+        return (SequenceAccuracy if self.sequence else Accuracy)(self.split)
 
 
-class Exam(NamedTuple):
-    """What is trained on, for how long, and what is asked: the hardest question last."""
+class Benchmark(NamedTuple):
+    """A task to train on, for how long, and the skills it measures, the hardest last."""
 
     task: Task
     steps: int
-    questions: tuple[Question, ...]
+    skills: tuple[Skill, ...]
     train: str = "train"
-    batch_size: int = 0  # rows that a step draws of what there is to train on; 0 takes all
+    batch_size: int = 0  # sequences drawn by a step; 0 takes the whole training set
 
     @property
     def name(self) -> str:
-        """It is called like its hardest question."""
-        return self.questions[-1].name
+        """That of its hardest skill."""
+        return self.skills[-1].name
 
     @property
-    def room(self) -> Widened:
-        """The task, among the tokens that all exams share."""
+    def widened(self) -> Widened:
+        """The task in the vocabulary that all benchmarks share."""
         return Widened(self.task, vocab=VOCAB, length=LENGTH)
 
     @property
     def probes(self) -> dict[str, Probe]:
-        """What is looked at: the loss, then every question."""
-        asked = {question.name: question.probe for question in self.questions}
-        return {"train loss": Loss(self.train), **asked}
+        """The training loss, then every skill."""
+        return {"train loss": Loss(self.train)} | {each.name: each.probe for each in self.skills}
 
-    def experiment(self, model: Model, learning_rate: float = RATE) -> Experiment:
-        """The exam, sat by a model of the laboratory."""
+    def experiment(self, model: Model, learning_rate: float = LEARNING_RATE) -> Experiment:
+        """The experiment that trains a model of this package on the benchmark."""
         until = Until(self.name, level=LEARNT, side="above")
         stage = AdamW(
             steps=self.steps,
@@ -79,98 +78,129 @@ class Exam(NamedTuple):
             batch_size=self.batch_size,
             until=until,
         )
-        return Experiment(self.room, model, (stage,), self.probes, evaluations=LOOKS)
+        return Experiment(self.widened, model, (stage,), self.probes, evaluations=EVALUATIONS)
 
 
-def exams(longer: int = 1) -> tuple[Exam, ...]:
-    """The battery; `longer` times as many steps as the quick one."""
+def benchmarks(longer: int = 1) -> tuple[Benchmark, ...]:
+    """All benchmarks, with `longer` times as many steps as in the quick battery."""
     lego: dict[str, Any] = {"action": "C2", "chain": 3, "variables": 7, "rows": 64}
     triggers: dict[str, Any] = {"length": 64, "rows": 32, "reads": 32, "test_rows": 64}
-    told = Question("two hops, bridged", "the same, told that each b is itself", "composed", 1 / 20)
-    exams = (
-        Exam(
+    bridged = Skill(
+        "two hops, with identity", "the same, with b → b in training", "composed", 1 / 20
+    )
+    benchmarks = (
+        Benchmark(
             Analogy(tuples=50, ratio=4.0),
             300,
-            (Question("analogy", "what holds of s, of t that is like it?", "conclusion", 1 / 50),),
+            (
+                Skill(
+                    "analogy",
+                    "an attribute of s, asked of t, which is similar",
+                    "conclusion",
+                    1 / 50,
+                ),
+            ),
         ),
-        Exam(
+        Benchmark(
             TwoHop(subjects=20, identity=0.0),
             300,
-            (Question("two hops", "s leads to b, b to o; s to?", "composed", 1 / 20),),
+            (Skill("two hops", "s → b and b → o in training: s → ?", "composed", 1 / 20),),
         ),
-        Exam(TwoHop(subjects=20, identity=1.0), 300, (told,)),
-        _templates("same or different", "two unseen symbols: the same?", 1 / 2, "SAME_DIFFERENT"),
-        _templates("majority", "which of two unseen symbols fills most?", 1 / 2, 3),
-        _templates("copying", "say an unseen symbol again", 1 / 60, "COPY"),
-        _templates("match to sample", "which has the sample's pattern?", 1 / 2, "match_to_sample"),
+        Benchmark(TwoHop(subjects=20, identity=1.0), 300, (bridged,)),
+        _templates(
+            "same or different", "are two unseen symbols the same?", 1 / 2, "SAME_DIFFERENT"
+        ),
+        _templates("majority", "which of two unseen symbols is more frequent?", 1 / 2, 3),
+        _templates("copying", "repeat an unseen symbol", 1 / 60, "COPY"),
+        _templates(
+            "match to sample",
+            "which choice has the pattern of the sample?",
+            1 / 2,
+            "match_to_sample",
+        ),
         _templates("matrices", "which symbol completes the matrix?", 1 / 3, "raven"),
-        Exam(
+        Benchmark(
             Triggers(**triggers),
             800,
-            (Question("induction", "what followed this token before, here?", "test", 0.05),),
+            (Skill("induction", "what followed this token earlier in the context?", "test", 0.05),),
         ),
-        Exam(
+        Benchmark(
             Triggers(**triggers, noise=0.3),
             800,
-            (Question("noisy induction", "the same, taught with 3 in 10 wrong", "test", 0.05),),
+            (Skill("noisy induction", "the same, trained with 30 % wrong labels", "test", 0.05),),
         ),
-        Exam(
+        Benchmark(
             Facts(most=16, subjects=16.0, relations=16.0, length=6, rows=256, test_rows=256),
             400,
-            (Question("factual recall", f"{FACTS} facts, among noise", "test", 1 / 8),),
+            (Skill("factual recall", f"{FACTS} facts, between noise tokens", "test", 1 / 8),),
         ),
-        Exam(
+        Benchmark(
             BackwardHops(values=3, hops=2, cyclic=False, rows=64),
             1200,
             (
-                Question(
-                    "one hop", "a function written down, after one that is not", "1 hop", 1 / 3
+                Skill(
+                    "one hop",
+                    "a function given in the context, after one that is not",
+                    "1 hop",
+                    1 / 3,
                 ),
-                Question("hops in context", "two of each, composed", "2 hops", 1 / 3),
+                Skill("hops in context", "two functions of each kind, composed", "2 hops", 1 / 3),
             ),
             train="mixture",
         ),
-        Exam(
+        Benchmark(
             Lego(**lego),
             1200,
             (
-                Question("state tracking", "three actions, state by state", "3 steps", 1 / 8, True),
-                Question("longer chains", "six, taught by three", "6 steps", 1 / 64, True),
+                Skill(
+                    "state tracking",
+                    "three actions, with a chain of thought",
+                    "3 steps",
+                    1 / 8,
+                    True,
+                ),
+                Skill("longer chains", "six actions, trained on three", "6 steps", 1 / 64, True),
             ),
         ),
-        Exam(
+        Benchmark(
             Lego(**lego, chain_of_thought=False),
             1200,
             (
-                Question("silent tracking", "three actions, only the end", "3 steps", 1 / 2),
-                Question("longer, silent", "six, only the end", "6 steps", 1 / 2),
+                Skill(
+                    "tracking without steps", "three actions, no chain of thought", "3 steps", 1 / 2
+                ),
+                Skill("longer, without steps", "six actions, trained on three", "6 steps", 1 / 2),
             ),
         ),
     )
-    return tuple(exam._replace(steps=exam.steps * longer) for exam in exams)
+    return tuple(benchmark._replace(steps=benchmark.steps * longer) for benchmark in benchmarks)
 
 
-def _templates(name: str, asks: str, chance: float, which: str | int) -> Exam:
-    """A template task, with as many samples as there are symbols to spare."""
+def _templates(name: str, description: str, chance: float, which: str | int) -> Benchmark:
+    """A template task, with as many samples as the vocabulary has symbols to spare."""
     if isinstance(which, int):
         texts = template_sets.symbolic_majority(which)
     else:
         found = getattr(template_sets, which)
         texts = found() if callable(found) else found
     task = Templates.of(*texts, most=384, samples=384.0, test_rows=60)
-    return Exam(task, 400, (Question(name, asks, "test", chance),), batch_size=96)
+    return Benchmark(task, 400, (Skill(name, description, "test", chance),), batch_size=96)
 
 
 BATTERIES = {"quick": 1, "full": 10}
 
 
-def signature(exams: tuple[Exam, ...]) -> str:
-    """A name for these exams: marks can be compared where it is the same."""
-    return digest({"exams": spell(exams), "room": [VOCAB, LENGTH], "learnt": LEARNT})
+def signature(benchmarks: tuple[Benchmark, ...]) -> str:
+    """A digest of these benchmarks: scores can be compared where it is the same."""
+    measured = [  # without descriptions: their words may change
+        spell(each._replace(skills=tuple(s._replace(description="") for s in each.skills)))
+        for each in benchmarks
+    ]
+    return digest({"benchmarks": measured, "shape": [VOCAB, LENGTH], "learnt": LEARNT})
 
 
-def battery(name: str) -> tuple[Exam, ...]:
-    """The exams of a battery."""
+def battery(name: str) -> tuple[Benchmark, ...]:
+    """The benchmarks of a battery."""
     if name not in BATTERIES:
-        raise ConfigError(f"no battery {name!r}: {did_you_mean(name, BATTERIES)}")
-    return exams(BATTERIES[name])
+        raise ConfigError(f"unknown battery {name!r}: {did_you_mean(name, BATTERIES)}")
+    return benchmarks(BATTERIES[name])

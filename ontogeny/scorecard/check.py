@@ -1,4 +1,4 @@
-"""What is looked at before a model is examined: each fault is told with what was fed in."""
+"""Checks of a user's module before it is trained; an error shows the tokens that were fed in."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,52 +13,52 @@ from ..core.errors import told
 from ..core.fields import ConfigError
 from ..engine.machine import known
 from .battery import LENGTH, VOCAB
-from .bring import Source, factory_of, kind_of, made, numbers_in
-from .jaxed import apart
+from .jax_modules import split_parameters
+from .load import Source, build, count_parameters, factory_of, kind_of
 
-Said = Callable[[np.ndarray], np.ndarray]  # tokens (row, place) → logits (row, place, vocab)
-Doing = Callable[[str], None]  # is told what is about to be done with a module
+Forward = Callable[[np.ndarray], np.ndarray]  # tokens (row, position) → logits (…, vocab)
+Doing = Callable[[str], None]  # hears what is about to be done with a module
 
-_CLOSE = 1e-3
+_TOLERANCE = 1e-3
 
 
 def check(source: Source, doing: Doing = lambda _: None) -> tuple[str, int]:
-    """The kind of model that is brought and its size; or an error that says what is wrong."""
+    """The kind of module and its number of parameters; or an error that says what is wrong."""
     name = source.name
     doing(f"it was made with vocab={VOCAB}, length={LENGTH}")
-    module = made(factory_of(source), VOCAB, LENGTH, jr.key(0))
+    module = build(factory_of(source), VOCAB, LENGTH, jr.key(0))
     kind = kind_of(module)
-    if kind == "laboratory":
+    if kind == "ontogeny":
         return kind, 0
-    said, size = _torch(module) if kind == "torch" else _jax(module)
+    forward, size = _torch(module) if kind == "torch" else _jax(module)
     if size == 0:
         raise ConfigError(f"{name} has no parameters to train")
 
-    def fed(tokens: np.ndarray, why: str = "") -> np.ndarray:
+    def run(tokens: np.ndarray, why: str = "") -> np.ndarray:
         doing(f"it was run on tokens of shape {tokens.shape}{why}")
-        return _fed(said, tokens, name)
+        return _run(forward, tokens, name)
 
     tokens = np.random.default_rng(0).integers(0, VOCAB, (3, 12))
-    whole = fed(tokens)
-    _shape(whole, tokens, name)
-    _finite(whole, tokens, name)
-    _same(whole, fed(tokens, " a second time"), tokens, name)
+    logits = run(tokens)
+    _shape(logits, tokens, name)
+    _finite(logits, tokens, name)
+    _same(logits, run(tokens, " a second time"), tokens, name)
     others = np.concatenate([tokens[:1], (tokens[1:] + 1) % VOCAB])
-    _rows(whole, fed(others, " with other rows beside"), tokens, name)
-    _causal(partial(fed, why=" with another last token"), whole, tokens, name)
+    _rows(logits, run(others, " in another batch"), tokens, name)
+    _causal(partial(run, why=" with another last token"), logits, tokens, name)
     for length in (1, LENGTH):
         other = np.random.default_rng(length).integers(0, VOCAB, (2, length))
-        _shape(fed(other), other, name)
+        _shape(run(other), other, name)
     if kind == "torch":
-        doing(f"its gradients were taken on tokens of shape {tokens.shape}")
-        _carries_back(module, tokens, name)
+        doing(f"its gradients were computed on tokens of shape {tokens.shape}")
+        _trainable(module, tokens, name)
     return kind, size
 
 
-def _torch(module: Any) -> tuple[Said, int]:
+def _torch(module: Any) -> tuple[Forward, int]:
     import torch
 
-    def said(tokens: np.ndarray) -> np.ndarray:
+    def forward(tokens: np.ndarray) -> np.ndarray:
         module.eval()
         given = torch.tensor(tokens)
         with torch.no_grad():
@@ -73,23 +73,23 @@ def _torch(module: Any) -> tuple[Said, int]:
         array: np.ndarray = found.detach().float().numpy()
         return array
 
-    return said, sum(p.numel() for p in module.parameters() if p.requires_grad)
+    return forward, sum(p.numel() for p in module.parameters() if p.requires_grad)
 
 
-def _jax(module: Any) -> tuple[Said, int]:
-    params, one = apart(module, LENGTH, jr.key(0))
+def _jax(module: Any) -> tuple[Forward, int]:
+    params, one = split_parameters(module, LENGTH, jr.key(0))
     options = known({"xla_backend_optimization_level": 0})
     together = jax.jit(jax.vmap(partial(one, params)), compiler_options=options)
 
-    def said(tokens: np.ndarray) -> np.ndarray:
+    def forward(tokens: np.ndarray) -> np.ndarray:
         return np.asarray(together(jnp.asarray(tokens)))
 
-    return said, numbers_in(params)
+    return forward, count_parameters(params)
 
 
-def _fed(said: Said, tokens: np.ndarray, name: str) -> np.ndarray:
+def _run(forward: Forward, tokens: np.ndarray, name: str) -> np.ndarray:
     try:
-        return said(tokens)
+        return forward(tokens)
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from error
     except Exception as error:
@@ -104,53 +104,54 @@ def _shape(found: np.ndarray, tokens: np.ndarray, name: str) -> None:
         return
     hint = ""
     if found.shape == (len(tokens), VOCAB):
-        hint = ": logits are wanted at every place, not at the last alone"
+        hint = ": logits are needed at every position, not only at the last"
     elif found.shape == (len(tokens), VOCAB, tokens.shape[1]):
-        hint = ": the last two axes are the other way round"
+        hint = ": the last two axes are swapped"
     elif found.shape[:1] != tokens.shape[:1]:
-        hint = ": the first axis must stay the rows"
+        hint = ": the first axis must be the batch"
     raise ConfigError(f"{name} made {found.shape} of tokens {tokens.shape}, not {wanted}{hint}")
 
 
 def _finite(found: np.ndarray, tokens: np.ndarray, name: str) -> None:
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
-        row, place, token = bad[0]
+        row, position, token = bad[0]
         raise ConfigError(
-            f"{name} gives {found[row, place, token]} for token {token} at row {row}, place "
-            f"{place}, before any training, fed {_shown(tokens)}"
+            f"{name} gives {found[row, position, token]} for token {token} at row {row}, position "
+            f"{position}, before any training, fed {_shown(tokens)}"
         )
 
 
 def _same(first: np.ndarray, again: np.ndarray, tokens: np.ndarray, name: str) -> None:
-    if (gap := float(np.abs(first - again).max())) > _CLOSE:
+    if (gap := float(np.abs(first - again).max())) > _TOLERANCE:
         raise ConfigError(
-            f"{name} answers the same tokens differently the second time (by {gap:.2g}), fed "
+            f"{name} gives other logits for the same tokens the second time (by {gap:.2g}), fed "
             f"{_shown(tokens)}: it keeps a state from call to call, or changes its parameters"
         )
 
 
-def _rows(whole: np.ndarray, beside: np.ndarray, tokens: np.ndarray, name: str) -> None:
-    if (gap := float(np.abs(whole[0] - beside[0]).max())) > _CLOSE:
+def _rows(logits: np.ndarray, beside: np.ndarray, tokens: np.ndarray, name: str) -> None:
+    if (gap := float(np.abs(logits[0] - beside[0]).max())) > _TOLERANCE:
         raise ConfigError(
-            f"{name} answers a row differently when others stand beside it (by {gap:.2g}), fed "
-            f"{_shown(tokens)}: rows must not mix (a norm over the batch?)"
+            f"{name} gives other logits for a sequence when the rest of the batch changes (by "
+            f"{gap:.2g}), fed {_shown(tokens)}: sequences must not mix (batch norm?)"
         )
 
 
-def _causal(said: Said, whole: np.ndarray, tokens: np.ndarray, name: str) -> None:
+def _causal(forward: Forward, logits: np.ndarray, tokens: np.ndarray, name: str) -> None:
     changed, last = tokens.copy(), tokens.shape[1] - 1
     changed[:, last] = (changed[:, last] + 1) % VOCAB
-    moved = np.abs(said(changed) - whole).max(axis=(0, 2))
-    if moved[:last].max() > _CLOSE:
-        place = int(moved[:last].argmax())
+    moved = np.abs(forward(changed) - logits).max(axis=(0, 2))
+    if moved[:last].max() > _TOLERANCE:
+        position = int(moved[:last].argmax())
         raise ConfigError(
-            f"{name} is not causal: changing the token at place {last} changes what it says at "
-            f"place {place} by {moved[place]:.2g}, fed {_shown(tokens)}. Mask what comes later"
+            f"{name} is not causal: changing the token at position {last} changes its logits "
+            f"at position {position} by {moved[position]:.2g}, fed "
+            f"{_shown(tokens)}: mask later tokens"
         )
 
 
-def _carries_back(module: Any, tokens: np.ndarray, name: str) -> None:
+def _trainable(module: Any, tokens: np.ndarray, name: str) -> None:
     import torch
 
     module.train()
@@ -158,12 +159,12 @@ def _carries_back(module: Any, tokens: np.ndarray, name: str) -> None:
         module(torch.tensor(tokens)).square().mean().backward()
     except Exception as error:
         raise ConfigError(f"{name} cannot be trained: {told(error)}") from error
-    slopes = [p.grad for p in module.parameters() if p.grad is not None]
-    if not slopes:
+    gradients = [p.grad for p in module.parameters() if p.grad is not None]
+    if not gradients:
         raise ConfigError(f"{name} cannot be trained: its logits do not depend on its parameters")
-    if not all(torch.isfinite(slope).all() for slope in slopes):
+    if not all(torch.isfinite(gradient).all() for gradient in gradients):
         raise ConfigError(
-            f"{name}: slopes are not finite before any training, fed {_shown(tokens)}"
+            f"{name}: gradients are not finite before any training, fed {_shown(tokens)}"
         )
 
 

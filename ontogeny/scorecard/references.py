@@ -1,4 +1,4 @@
-"""Architectures to stand beside: as many parameters as the one examined, trained the same way."""
+"""Reference architectures: as many parameters as the candidate, trained in the same way."""
 
 import json
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from ..models.decoder import Decoder
 from ..models.gpt2 import GPT2, IdentityGPT2
 from ..models.recurrent import LSTM
 from ..models.window_mlp import WindowMLP
-from .battery import battery as exams_of
-from .battery import exams, signature
-from .bring import numbers_in
+from .battery import battery as benchmarks_of
+from .battery import benchmarks, signature
+from .load import count_parameters
 
 # Each by its width: two layers of four heads, positions as named; the rest follows from the size.
 KINDS: dict[str, Callable[[int], Model]] = {
@@ -36,7 +36,7 @@ def matched(parameters: int) -> dict[str, Model]:
 
 
 def _width(make: Callable[[int], Model], parameters: int) -> int:
-    """By halving: sizes grow with the width."""
+    """By bisection: the size grows with the width."""
     low, high = 1, 256  # in eighths of a width
     while low < high:
         middle = (low + high) // 2
@@ -50,22 +50,22 @@ def _width(make: Callable[[int], Model], parameters: int) -> int:
 
 @cache
 def parameters_of(model: Model) -> int:
-    """How many numbers a model of the laboratory trains, in the room of the exams."""
-    (first, *_) = exams()
-    shapes = jax.eval_shape(partial(model.init, first.room), jr.key(0))
-    return numbers_in(shapes)
+    """The number of parameters of a model of this package, in the vocabulary of the battery."""
+    (first, *_) = benchmarks()
+    shapes = jax.eval_shape(partial(model.init, first.widened), jr.key(0))
+    return count_parameters(shapes)
 
 
-def shipped(
+def packaged(
     parameters: int, battery: str, learning_rate: float, seeds: int
 ) -> list[dict[str, Any]]:
-    """Results that the package carries, of nearly this size and the same training; or none."""
-    place = files("ontogeny.scorecard").joinpath("references.json")
-    known: list[dict[str, Any]] = json.loads(place.read_text()) if place.is_file() else []
-    wanted = signature(exams_of(battery))
+    """Results that come with the package, of about this size and the same training; or none."""
+    path = files("ontogeny.scorecard").joinpath("references.json")
+    known: list[dict[str, Any]] = json.loads(path.read_text()) if path.is_file() else []
+    own = signature(benchmarks_of(battery))
     return [
         row
         for row in known
-        if (row["exams"], row["learning_rate"], row["seeds"]) == (wanted, learning_rate, seeds)
+        if (row["signature"], row["learning_rate"], row["seeds"]) == (own, learning_rate, seeds)
         and abs(jnp.log(row["matched"] / parameters)) < jnp.log(1.5)
     ]

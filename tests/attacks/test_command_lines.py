@@ -9,7 +9,6 @@ import pytest
 
 from ontogeny import ConfigError, Store, execute
 from ontogeny.cli.main import run
-from ontogeny.scorecard import run as exams
 
 SEED = int(os.environ.get("ONTOGENY_SEED", "21"))
 LINES = int(os.environ.get("ONTOGENY_LINES", "2000"))
@@ -139,8 +138,8 @@ def laboratory(tmp_path, monkeypatch):
     monkeypatch.setattr("ontogeny.engine.weights.trained", nothing)
     monkeypatch.setattr("ontogeny.bench.speed.measure", nothing)
     monkeypatch.setattr("ontogeny.llm.shelf.get", nothing)
-    monkeypatch.setattr("ontogeny.scorecard.process.Process.__enter__", nothing)
-    monkeypatch.setattr(exams, "trained", nothing)
+    monkeypatch.setattr("ontogeny.scorecard.isolation.process.Process.__enter__", nothing)
+    monkeypatch.setattr(examining, "train_references", nothing)
     monkeypatch.setattr(
         "ontogeny.report.explorer.Server.serve_forever", lambda self: None, raising=False
     )

@@ -8,8 +8,8 @@ import pytest
 
 from ontogeny import ConfigError
 from ontogeny.engine import children as offspring
-from ontogeny.scorecard.process import Process
-from ontogeny.scorecard.run import Apart, examine
+from ontogeny.scorecard.examine import Isolation, examine
+from ontogeny.scorecard.isolation.process import Process
 
 IMPORTED = r" while the module was being imported$"
 NO_MODEL = r"3 is neither a class nor a function$"  # it was imported, and nothing was left of it
@@ -163,16 +163,16 @@ RUN = r" while it was run on tokens of shape \(3, 12\)$"
 CHECKING = {
     "exit when made": ("os._exit(0)", "", r"it ended the process \(exit code 0\)" + MADE),
     "raise when made": ("raise Odd", "", r"an exception of type Odd that cannot .*" + MADE),
-    "fail when made": ("1 / 0", "", r"could not be made: ZeroDivisionError: .*: 1 / 0\)$"),
+    "fail when made": ("1 / 0", "", r"failed: ZeroDivisionError: .*: 1 / 0\)$"),
     "exit when run": ("", "os._exit(5)", r"it ended the process \(exit code 5\)" + RUN),
     "crash when run": ("", "ctypes.string_at(0)", r"it crashed \(SIGSEGV\)" + RUN),
     "raise when run": ("", "raise Odd", r"an exception of type Odd that cannot .*" + RUN),
     "other shapes": ("", "says = says[:, :7]", r"made \(3, 12, 7\) of tokens \(3, 12\), not"),
-    "not a number": ("", "says = says / 0 * 0", r"gives nan for token 0 at row 0, place 0"),
+    "not a number": ("", "says = says / 0 * 0", r"gives nan for token 0 at row 0, position 0"),
     "mixed places": (
         "",
         "says = says + tokens.sum()",
-        r"is not causal: changing the token at place 11 changes what it says at place \d+",
+        r"is not causal: changing the token at position 11 changes its logits at position \d+",
     ),
     "crash when longer": (
         "",
@@ -211,7 +211,7 @@ TRAINING = {
         "return Back.apply(self.w(tokens))",
         r"it ended the process \(exit code 4\) while its gradients were taken on tokens of shape",
     ),
-    "state": ("return self.w(tokens) + self.calls", r"answers the same tokens differently"),
+    "state": ("return self.w(tokens) + self.calls", r"gives other logits for the same tokens"),
 }
 
 
@@ -222,11 +222,13 @@ def attack(folder, code):
     file.write_bytes(code if isinstance(code, bytes) else code.encode())
     process = Process(printed)
     try:
-        examine(f"{file}:Model", seeds=1, references="none", apart=Apart(process, memory=1.0))
+        examine(
+            f"{file}:Model", seeds=1, references="none", isolation=Isolation(process, memory=1.0)
+        )
         said = "nothing was wrong"
     except ConfigError as error:
         said = str(error)
-    left = offspring.marked(process.mark) | offspring.family(process.process.pid)
+    left = offspring.marked(process.tag) | offspring.family(process.process.pid)
     return said, left, printed
 
 
@@ -266,5 +268,5 @@ def test_what_never_ends_is_ended_and_named(attacked):
 
 
 def test_what_fails_when_it_is_made_or_run_is_named(attacked):
-    torched = {name: (TORCH.format(running=run), words) for name, (run, words) in TRAINING.items()}
-    attacked(linear(CHECKING) | torched, 60)
+    trained = {name: (TORCH.format(running=run), words) for name, (run, words) in TRAINING.items()}
+    attacked(linear(CHECKING) | trained, 60)

@@ -1,4 +1,4 @@
-"""Modules that fail while they are trained: the exam in which they do is marked, others go on; and
+"""Modules that fail while they train: their benchmark says so, the others go on; and
 whatever ends the command ends them."""
 
 import json
@@ -16,11 +16,11 @@ from ontogeny import ConfigError
 from ontogeny.cli import scorecard
 from ontogeny.engine import children as offspring
 from ontogeny.scorecard.battery import battery
-from ontogeny.scorecard.run import Apart, examine
+from ontogeny.scorecard.examine import Isolation, examine
 
 pytest.importorskip("torch")
 
-# After so many steps of training it does what its exam's name says; exams are told by their rows
+# After so many training steps it does what its benchmark's name says (told by the batch size)
 MODULE = """
 import ctypes, os, sys, time, torch
 from torch import nn
@@ -47,7 +47,7 @@ NAN = "case (96, 2): tokens = tokens * 0; self.read.weight.data.fill_(float('nan
 
 @pytest.fixture
 def sat(tmp_path, monkeypatch):
-    """A module that does something in some exams, and the card of the exams that it sits."""
+    """The scorecard of a module that misbehaves in some benchmarks."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # threads that wait for each other take long
 
     def write(case, folder=tmp_path):
@@ -56,24 +56,24 @@ def sat(tmp_path, monkeypatch):
         return f"{file}:Model"
 
     def choose(*names):
-        chosen = tuple(exam for exam in battery("quick") if exam.name in names)
-        monkeypatch.setattr("ontogeny.scorecard.run.exams_of", lambda name: chosen)
+        chosen = tuple(benchmark for benchmark in battery("quick") if benchmark.name in names)
+        monkeypatch.setattr("ontogeny.scorecard.examine.benchmarks_of", lambda name: chosen)
 
     def sit(names, *cases, **how):
         choose(*names)
-        apart = Apart(None, tmp_path / "store", **how)
+        isolation = Isolation(None, tmp_path / "store", **how)
         file = write("\n                ".join((*cases, "case _: pass")))
-        return examine(file, references="none", seeds=1, apart=apart)
+        return examine(file, references="none", seeds=1, isolation=isolation)
 
     sit.write, sit.choose = write, choose
     return sit
 
 
-def test_exams_in_which_a_module_fails_are_marked_and_the_others_go_on(sat, monkeypatch):
+def test_benchmarks_in_which_a_module_fails_say_so_and_the_others_go_on(sat, monkeypatch):
     monkeypatch.setenv("ONTOGENY_EVALUATION_SECONDS", "10")
     names = ("match to sample", "copying", "majority", "analogy", "same or different", "two hops")
     card = sat(names, EXCEPTION, EXIT, LOOP, MEMORY, NAN, workers=2, memory=2.0)
-    marks = card["examined"]["questions"]
+    marks = card["examined"]["skills"]
     failed = {
         "match to sample": r"^seed 0: KeyError: 'why' \(mine.py, line \d+: .*\), on tokens .*"
         r" \(after step 20\)$",
@@ -83,14 +83,14 @@ def test_exams_in_which_a_module_fails_are_marked_and_the_others_go_on(sat, monk
     }
     for name, words in failed.items():
         assert re.search(words, marks[name]["failed"]), (name, marks[name])
-        assert marks[name]["success"] is None and name not in card["ranks"]
-    assert len(marks["two hops"]["success"]["each"]) == 1 and "failed" not in marks["two hops"]
+        assert marks[name]["accuracy"] is None and name not in card["ranks"]
+    assert len(marks["two hops"]["accuracy"]["each"]) == 1 and "failed" not in marks["two hops"]
     assert "not a finite number" in marks["same or different"]["failures"][0]
     assert "failed" not in marks["same or different"]
 
 
 def test_without_workers_a_crash_leaves_what_was_done_before(sat, tmp_path, capsys):
-    from ontogeny.scorecard.card import picture, table
+    from ontogeny.scorecard.scorecard import figure, table
 
     sat.choose("copying", "match to sample")  # the costlier comes first
     folder, file = tmp_path / "card", sat.write("case (96, 1): ctypes.string_at(0)")
@@ -99,20 +99,22 @@ def test_without_workers_a_crash_leaves_what_was_done_before(sat, tmp_path, caps
     assert left.value.code == 1
     why = "seed 0: it crashed (SIGSEGV) (after step 20)"
     said = capsys.readouterr().err.splitlines()[-1]
-    assert said == f"ontogeny: {file} failed in 1 of 2 questions; copying, {why}"
+    assert said == f"ontogeny: {file} failed in 1 of 2 skills; copying, {why}"
     card = json.loads((folder / "scorecard.json").read_text())
-    marks = card["examined"]["questions"]
+    marks = card["examined"]["skills"]
     assert marks["copying"]["failed"] == why
-    assert len(marks["match to sample"]["success"]["each"]) == 1
-    assert f"failed: {why}" in [text.get_text() for text in picture(card).axes[0].texts]
+    assert len(marks["match to sample"]["accuracy"]["each"]) == 1
+    assert f"failed: {why}" in [text.get_text() for text in figure(card).axes[0].texts]
     caption = str(table(card).caption)
     assert "1 failed" in caption and f"✗ copying: {why}" in caption
-    assert "Segmentation fault" in (folder / "output.txt").read_text()  # Python's own account
+    assert "Segmentation fault" in (folder / "output.txt").read_text()  # Python's own info
 
 
 def test_one_that_never_ends_is_ended_without_workers_too(sat, monkeypatch):
     monkeypatch.setenv("ONTOGENY_EVALUATION_SECONDS", "4")
-    words = r"failed in every exam; .*majority, seed 0: it did not come to an end within 4 s \("
+    words = (
+        r"failed in every benchmark; .*majority, seed 0: it did not come to an end within 4 s \("
+    )
     with pytest.raises(ConfigError, match=words):
         sat(("majority",), LOOP)
 

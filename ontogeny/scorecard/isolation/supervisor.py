@@ -1,7 +1,6 @@
-"""Somebody's module is kept at arm's length: it runs in another process, which is watched.
+"""The parent's side: it runs none of the user's code, but follows what the child reports.
 
-This side runs nothing of it. It hears what is being done and what came of it, drains what is
-printed, and ends that process, with all that it started, when it takes too long or too much.
+It ends the child, with everything that it started, when it takes too long or too much memory.
 """
 
 import queue
@@ -14,31 +13,31 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ended
-from ..core.external import External, Trainer
-from ..core.fields import ConfigError, count
-from ..core.run import Run
-from ..engine import children as offspring
-from ..engine.batch import Lane
-from ..engine.limits import Pace, evaluation_seconds, loading_seconds, too_large, too_slow
-from ..engine.machine import cores
-from ..engine.schedule import Failures, Progress, note
-from ..engine.store import Record
-from ..engine.unit import Look, Unit
+from ...core.errors import ended
+from ...core.external import External, Trainer
+from ...core.fields import ConfigError, count
+from ...core.run import Run
+from ...engine import children as offspring
+from ...engine.batch import Lane
+from ...engine.limits import Pace, evaluation_seconds, loading_seconds, too_large, too_slow
+from ...engine.machine import cores
+from ...engine.schedule import Failures, Progress, note
+from ...engine.store import Record
+from ...engine.unit import Look, Unit
+from ..evaluate import CandidateInfo
 from .child import CLOSED
 from .process import Process
-from .sit import Account
 
-_TICK = 0.1  # seconds from one look at the process to the next
-_FAMILY = 0.5  # from one look at what it has started to the next
+_TICK = 0.1  # seconds between checks of the process
+_FAMILY = 0.5  # seconds between counts of what it has started
 _BEGINNING = 300.0  # seconds in which it must have begun
-_LAST = 3.0  # in which the last words of one that has ended must have come
-_OVER = 5.0  # seconds that workers may be too large: it is for the one who leads them to see
-_FAR_OVER = 1.5  # times too large: at once
+_LAST = 3.0  # seconds in which the last messages of an ended process must have come
+_OVER = 5.0  # seconds that workers may be too large: the pool that leads them acts first
+_FAR_OVER = 1.5  # times too large: no waiting
 
 
-class Elsewhere(External):
-    """An experiment of which only the clock is known here."""
+class RemoteExperiment(External):
+    """An experiment of which only the steps are known in this process."""
 
     steps: int = count()
     evaluations: int = count()
@@ -53,19 +52,19 @@ class Elsewhere(External):
 
 @dataclass
 class Report:
-    """What was heard from the other process."""
+    """What the child reported."""
 
-    account: Account | None = None
+    info: CandidateInfo | None = None
     rows: dict[str, list[str]] = field(default_factory=dict)  # by label: names of runs
     clocks: dict[str, list[int]] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)  # by name of run
     failures: Failures = field(default_factory=dict)
-    failure: str = ""  # why it came to an end before its time
-    invalid: bool = False  # it was we who found fault with the module
+    failure: str = ""  # why it ended early
+    invalid: bool = False  # a check refused the module
 
     @property
     def runs(self) -> dict[str, Run]:
-        """The exams that were sat to the end, with all seeds."""
+        """The benchmarks that were finished with all seeds."""
         return {
             label: _gathered(label, self.clocks[label], [self.records[name] for name in names])
             for label, names in self.rows.items()
@@ -84,7 +83,7 @@ def _gathered(label: str, clock: list[int], records: list[Record]) -> Run:
     )
 
 
-def supervised(
+def supervise(
     child: Process,
     request: Mapping[str, Any],
     *,
@@ -92,27 +91,24 @@ def supervised(
     minutes: float | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Has a module examined in another process; whatever becomes of that, there is a report.
+    """Follows the child to its end; whatever becomes of it, there is a report.
 
     `memory` is in bytes, for that process and all that it starts.
     """
     child.ask({**request, "memory": memory, "seconds": evaluation_seconds()})
     try:
-        return _Watch(child, memory, minutes, progress or Progress()).report()
+        return _Supervisor(child, memory, minutes, progress or Progress()).report()
     except KeyboardInterrupt:
         child.interrupt()
         raise
-
-
-# ------------------------------------------------------------------------------- watching it
 
 
 def _ended(code: int) -> str:
     return "it closed the files by which it reports" if code == CLOSED else ended(code)
 
 
-class _Watch:
-    """Hears what the process says, and looks at what it takes."""
+class _Supervisor:
+    """Receives the child's messages, and checks its time and memory."""
 
     def __init__(
         self, child: Process, memory: float, minutes: float | None, progress: Progress
@@ -120,31 +116,31 @@ class _Watch:
         self.child, self.memory, self.progress = child, memory, progress
         self.seconds = None if minutes is None else 60 * minutes
         self.found = Report()
-        self.over = False
-        self.doing = ""  # what it is at, if it has begun
+        self.done = False
+        self.doing = ""  # what it is doing, if it has begun
         self.now = 0.0  # seconds; those in which this process was stopped do not count
         self.began = 0.0  # when it began with the module
         self.units: dict[int, Unit] = {}
         self.running: dict[int, int] = {}  # by number of unit: the step that it has come to
-        self.here = True  # it trains by itself: nobody else sees to it that it goes on
+        self.here = True  # it trains by itself: no pool supervises it
         self.pace: Pace | None = None
         self.family: set[int] = set()
         self.counted = -_FAMILY
         self.large = 0.0  # since when it has been too large
 
     def report(self) -> Report:
-        """Watches until it is over."""
+        """Supervises until it has ended."""
         then = time.monotonic()
-        while not self.over:
-            self._hear()
+        while not self.done:
+            self._receive()
             now = time.monotonic()
             self.now, then = self.now + min(now - then, 10 * _TICK), now
-            if not self.over and (wrong := self._ended() or self._too_long() or self._too_much()):
+            if not self.done and (wrong := self._ended() or self._too_slow() or self._too_large()):
                 self._give_up(wrong)
         return self.found
 
     def _give_up(self, wrong: str) -> None:
-        self.over = True
+        self.done = True
         self.found.failure = f"{wrong} while {self._at()}"
         for number in self.running:
             after = f" (after step {self.running[number]})" if self.running[number] else ""
@@ -162,21 +158,21 @@ class _Watch:
         after = f", after step {step}" if step else ""
         return f"it was trained for `{label}`, seed{'s' * (',' in seeds)} {seeds}{after}{others}"
 
-    # -- what it says
+    # -- messages
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         with suppress(queue.Empty):
             message = self.child.messages.get(timeout=_TICK)
-            while message is not None and not self.over:
-                self._take(message)
+            while message is not None and not self.done:
+                self._handle(message)
                 message = self.child.messages.get_nowait()
             if message is None:
                 self.child.messages.put(None)
                 self._closed()
 
     def _closed(self) -> None:
-        """It says nothing any more: it has ended, or lost the way to do so."""
-        if self.over:
+        """Its pipe is closed: it has ended, or the module has closed it."""
+        if self.done:
             return
         try:
             code = self.child.process.wait(_LAST)
@@ -185,29 +181,29 @@ class _Watch:
         self._give_up(_ended(code))
 
     def _ended(self) -> str:
-        """Whether it has ended; others that it started may still hold the way to say so."""
+        """Why it ended, if it has; processes that it started may still hold its pipe."""
         code = self.child.process.poll()
         if code is None:
             return ""
         until = time.monotonic() + _LAST
-        while not self.over and time.monotonic() < until:
-            self._hear()
-        return "" if self.over else _ended(code)
+        while not self.done and time.monotonic() < until:
+            self._receive()
+        return "" if self.done else _ended(code)
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _handle(self, message: dict[str, Any]) -> None:
         match message:
             case {"doing": str(what)}:
                 self.began = self.began if self.doing else self.now
                 self.doing = what
-            case {"account": account, "rows": rows, "clocks": clocks}:
-                self.found.account, self.here = Account(**account), message["here"]
+            case {"info": info, "rows": rows, "clocks": clocks}:
+                self.found.info, self.here = CandidateInfo(**info), message["here"]
                 self.found.rows, self.found.clocks = rows, clocks
-                self.found.failures |= message["unable"]
+                self.found.failures |= message["failures"]
             case {"answered": name, "answers": answers, "failure": failure, "environment": around}:
                 arrays = {k: np.array(v["values"], v["dtype"]) for k, v in answers.items()}
                 self.found.records[name] = Record(arrays, failure, around)
-            case {"over": how}:
-                self.over = True
+            case {"done": how}:
+                self.done = True
                 self._last(how, message.get("why", ""))
             case _:
                 self._follow(message)
@@ -220,7 +216,7 @@ class _Watch:
             self.found.failure = why
 
     def _follow(self, message: dict[str, Any]) -> None:
-        """How the training goes."""
+        """Progress of the training."""
         progress = self.progress
         match message:
             case {"planned": units, "workers": workers}:
@@ -251,11 +247,11 @@ class _Watch:
                 progress.finished(self.units[number])
 
     def _unit(self, told: dict[str, Any]) -> Unit:
-        """A unit of which only the names are known here."""
+        """A unit whose runs are in the other process."""
         clocks = self.found.clocks
         unit = self.units[told["number"]] = Unit(
             tuple(
-                Lane(label, Elsewhere(clocks[label][-1], len(clocks[label]) - 1), seed, name)
+                Lane(label, RemoteExperiment(clocks[label][-1], len(clocks[label]) - 1), seed, name)
                 for label, seed, name in told["lanes"]
             ),
             (0, 0),
@@ -264,9 +260,9 @@ class _Watch:
         )
         return unit
 
-    # -- what it takes
+    # -- time and memory
 
-    def _too_long(self) -> str:
+    def _too_slow(self) -> str:
         if self.seconds is not None and self.now > self.seconds:
             return f"{too_slow(self.seconds)} (--minutes {self.seconds / 60:g})"
         if not self.doing:
@@ -278,7 +274,7 @@ class _Watch:
             return too_slow(self.pace.allowed)
         return ""
 
-    def _too_much(self) -> str:
+    def _too_large(self) -> str:
         if self.now - self.counted > _FAMILY:
             self.counted = self.now
             self.family = offspring.family(self.child.process.pid)

@@ -1,7 +1,7 @@
-"""Modules of PyTorch that somebody brought, trained on the laboratory's tasks.
+"""A user's PyTorch module, trained on this package's tasks.
 
-The task draws what goes in and says how much each output should change: the slope of its loss is
-taken by the laboratory, whatever the loss, and torch carries it back from there.
+The task draws the tokens; JAX computes the gradient of its loss with respect to the logits,
+whatever the loss, and torch backpropagates from there.
 """
 
 import multiprocessing
@@ -21,53 +21,53 @@ from ..core.types import Batch, Moment, Probe, Trace, World
 from ..engine.program import key_of
 from ..tasks.widened import Widened
 from ..training.descent import drawn
-from .bring import Source, factory_of, made, module_of
+from .load import Source, build, factory_of, module_name
 
 
-class TorchExam(External):
-    """A module trained on a task with Adam, until it has learnt what is asked last."""
+class TorchExperiment(External):
+    """A module trained on a task with AdamW, until its last probe is above `learnt`."""
 
-    place: str = string()  # where it comes from: a file or a module,
-    name: str = string()  # its name there,
-    text: str = string()  # and a digest of what was written there
+    location: str = string()  # a file or a module,
+    name: str = string()  # the name in it,
+    digest: str = string()  # and a digest of the file's text
     task: Widened = component(Widened)
-    probes: dict[str, Probe] = by_name(Probe)  # of outputs on a split: losses and successes
+    probes: dict[str, Probe] = by_name(Probe)  # of outputs on a split: losses and accuracies
     learnt: float = number(most=1)
     learning_rate: float = number(above=0)
     train: str = string()
-    batch_size: int = count(least=0)  # rows that a step draws; 0 takes all
+    batch_size: int = count(least=0)  # sequences drawn by a step; 0 takes all
     steps: int = count()
     evaluations: int = count()
-    size: int = count()  # numbers that are trained
+    size: int = count()  # trainable parameters
 
     @property
     def source(self) -> Source:
         """Where it comes from."""
-        return Source(self.place, self.name, self.text)
+        return Source(self.location, self.name, self.digest)
 
     @property
     def uses(self) -> tuple[str, ...]:
-        return (module_of(self.source),)
+        return (module_name(self.source),)
 
     @property
     def operations(self) -> float:
-        """Those of its steps; a little more for looking."""
+        """Those of its steps, and a little more for evaluation."""
         return self.step_operations * (self.steps + 2 * self.evaluations)
 
     @property
     def step_operations(self) -> float:
-        """Six for each number and token."""
+        """Six for each parameter and token: two forward, four backward."""
         world = jax.eval_shape(self.task.world, jr.key(0))
         drawing = partial(_drawn, split=self.train, rows=self.batch_size)
         tokens = int(jax.eval_shape(drawing, self.task, world, key=jr.key(0)).inputs.size)
         return 6.0 * self.size * tokens
 
     def begin(self, seed: int) -> Trainer:
-        return _Course(self, seed)
+        return _TorchTrainer(self, seed)
 
 
-class _Answered(Moment):
-    """A moment at which the outputs are known already: they stand in for the parameters."""
+class _KnownOutputs(Moment):
+    """A moment whose outputs are known already: they take the place of the parameters."""
 
     def trace(self, batch: Batch) -> Trace:
         return Trace(self.params, jnp.zeros((0, *self.params.shape[:2], 0)))
@@ -80,50 +80,50 @@ def _drawn(task: Widened, world: World, split: str, key: Key[Array, ""], rows: i
 
 
 @jax.jit
-def _slope(
+def _logit_gradient(
     task: Widened, outputs: Float[Array, "row read vocab"], batch: Batch
 ) -> Float[Array, "row read vocab"]:
-    slope: Array = jax.grad(task.loss)(outputs, batch)
-    return slope
+    gradient: Array = jax.grad(task.loss)(outputs, batch)
+    return gradient
 
 
 @jax.jit
-def _answer(
+def _measure(
     probe: Probe, task: Widened, world: World, outputs: Array, key: Key[Array, ""]
 ) -> Float[Array, ""]:
-    return probe(_Answered(task, world, None, outputs, key))  # type: ignore[arg-type]
+    return probe(_KnownOutputs(task, world, None, outputs, key))  # type: ignore[arg-type]
 
 
-class _Course(Trainer):
+class _TorchTrainer(Trainer):
     """A module under training."""
 
-    def __init__(self, exam: TorchExam, seed: int) -> None:
+    def __init__(self, experiment: TorchExperiment, seed: int) -> None:
         import torch
 
         if multiprocessing.parent_process():  # one of several workers, each on a core
             torch.set_num_threads(1)
         torch.manual_seed(seed)
-        self.torch, self.exam, self.seed = torch, exam, seed
-        task = exam.task
+        self.torch, self.experiment, self.seed = torch, experiment, seed
+        task = experiment.task
         self.world = jax.jit(task.world)(key_of(jnp.asarray(seed), "world"))
-        factory = factory_of(exam.source)
-        self.module = made(factory, task.vocab, task.length, key_of(jnp.asarray(seed), "params"))
+        factory = factory_of(experiment.source)
+        self.module = build(factory, task.vocab, task.length, key_of(jnp.asarray(seed), "params"))
         moving = [value for value in self.module.parameters() if value.requires_grad]
-        self.rule = torch.optim.AdamW(moving, lr=exam.learning_rate, weight_decay=0.0)
+        self.optimizer = torch.optim.AdamW(moving, lr=experiment.learning_rate, weight_decay=0.0)
         self.step = 0
-        self.over = False  # what is asked last has been learnt
+        self.over = False  # the last probe is above `learnt`
 
     def evaluate(self) -> dict[str, np.ndarray]:
         key = jr.fold_in(key_of(jnp.asarray(self.seed), "evaluation"), self.step)
         self.module.eval()
         found = {}
-        for name, probe in self.exam.probes.items():
-            batch = _drawn(self.exam.task, self.world, probe.split, key)  # type: ignore[attr-defined]
+        for name, probe in self.experiment.probes.items():
+            batch = _drawn(self.experiment.task, self.world, probe.split, key)  # type: ignore[attr-defined]
             with self.torch.no_grad():
                 outputs = jnp.asarray(self._outputs(batch).numpy())
-            answer = _answer(probe, self.exam.task, self.world, outputs, key)
+            answer = _measure(probe, self.experiment.task, self.world, outputs, key)
             found[name] = np.asarray(answer)
-        self.over = self.over or float(found[name]) > self.exam.learnt
+        self.over = self.over or float(found[name]) > self.experiment.learnt
         return found
 
     def advance(self, start: int, stop: int) -> None:
@@ -134,17 +134,19 @@ class _Course(Trainer):
         stage = key_of(jnp.asarray(self.seed), "stage", 0)
         for step in range(start, stop):
             key = jr.fold_in(stage, step)
-            exam = self.exam
-            batch = _drawn(exam.task, self.world, exam.train, key, exam.batch_size)
-            self.rule.zero_grad(set_to_none=True)
+            experiment = self.experiment
+            batch = _drawn(
+                experiment.task, self.world, experiment.train, key, experiment.batch_size
+            )
+            self.optimizer.zero_grad(set_to_none=True)
             outputs = self._outputs(batch)
             known = jnp.asarray(outputs.detach().numpy())
-            slope = np.asarray(_slope(self.exam.task, known, batch))
-            outputs.backward(self.torch.tensor(slope))
-            self.rule.step()
+            gradient = np.asarray(_logit_gradient(self.experiment.task, known, batch))
+            outputs.backward(self.torch.tensor(gradient))
+            self.optimizer.step()
 
     def _outputs(self, batch: Batch) -> Any:
-        """What the module says where it is read; an error of its own is told with what went in."""
+        """The module's logits at the positions that are read; an error shows the tokens fed in."""
         tokens = self.torch.tensor(np.asarray(batch.inputs), dtype=self.torch.long)
         try:
             outputs = self.module(tokens)
@@ -158,31 +160,35 @@ class _Course(Trainer):
         rows = self.torch.arange(len(at))[:, None]
         return outputs[rows, at].float()
 
-    # -- kept as arrays
+    # -- checkpoints are arrays
 
     def save(self) -> dict[str, np.ndarray]:
         kept = {f"module.{k}": _array(v) for k, v in self.module.state_dict().items()}
-        for place, memory in self.rule.state_dict()["state"].items():
-            kept |= {f"rule.{place}.{k}": _array(v) for k, v in memory.items()}
-        chances = self.torch.get_rng_state().numpy()
-        return kept | {"step": np.array(self.step), "over": np.array(self.over), "chances": chances}
+        for index, moments in self.optimizer.state_dict()["state"].items():
+            kept |= {f"optimizer.{index}.{k}": _array(v) for k, v in moments.items()}
+        rng_state = self.torch.get_rng_state().numpy()
+        return kept | {
+            "step": np.array(self.step),
+            "over": np.array(self.over),
+            "rng_state": rng_state,
+        }
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         tensor = self.torch.tensor
         module = {k: tensor(state[f"module.{k}"]) for k in self.module.state_dict()}
         self.module.load_state_dict(module)
-        memories: dict[int, dict[str, Any]] = {}
+        moments: dict[int, dict[str, Any]] = {}
         for name, values in state.items():
-            if name.startswith("rule."):
-                _, place, part = name.split(".")
-                memories.setdefault(int(place), {})[part] = tensor(values)
-        groups = self.rule.state_dict()["param_groups"]
-        self.rule.load_state_dict({"state": memories, "param_groups": groups})
+            if name.startswith("optimizer."):
+                _, index, key = name.split(".")
+                moments.setdefault(int(index), {})[key] = tensor(values)
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         self.step, self.over = int(state["step"]), bool(state["over"])
-        self.torch.set_rng_state(tensor(state["chances"]))
+        self.torch.set_rng_state(tensor(state["rng_state"]))
 
 
 def _array(tensor: Any) -> np.ndarray:
-    """A tensor as numpy has it: which knows no halves of 16 bits."""
+    """A tensor in numpy, which has no bfloat16."""
     found: np.ndarray = (tensor.float() if tensor.is_floating_point() else tensor).numpy()
     return found.copy()

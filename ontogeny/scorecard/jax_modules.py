@@ -1,4 +1,4 @@
-"""Modules of equinox and flax that somebody brought, as models of the laboratory."""
+"""A user's equinox or flax module, as a model of this package."""
 
 from collections.abc import Callable
 from functools import cache
@@ -12,48 +12,48 @@ from jaxtyping import Array, Float, Int, Key
 
 from ..core.fields import ConfigError, count, static
 from ..core.types import Model, Params, Task, Trace
-from .bring import Source, factory_of, kind_of, made, module_of
+from .load import Source, build, factory_of, kind_of, module_name
 
-Said: TypeAlias = Callable[[Params, Int[Array, " place"]], Float[Array, "place vocab"]]
+Forward: TypeAlias = Callable[[Params, Int[Array, " position"]], Float[Array, "position vocab"]]
 
 
-class Brought(Model):
-    """A module that maps the tokens of one sequence to what it expects at every place."""
+class JaxModule(Model):
+    """A module that maps the tokens of one sequence to logits at every position."""
 
-    place: str = static()  # where it comes from: a file or a module,
-    name: str = static()  # its name there,
-    text: str = static()  # and a digest of what was written there
+    location: str = static()  # a file or a module,
+    name: str = static()  # the name in it,
+    digest: str = static()  # and a digest of the file's text
     vocab: int = count()
     length: int = count()
 
     @property
     def source(self) -> Source:
         """Where it comes from."""
-        return Source(self.place, self.name, self.text)
+        return Source(self.location, self.name, self.digest)
 
     @property
     def uses(self) -> tuple[str, ...]:
-        return (module_of(self.source),)
+        return (module_name(self.source),)
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
-        module = made(factory_of(self.source), self.vocab, self.length, key)
-        return apart(module, self.length, key)[0]
+        module = build(factory_of(self.source), self.vocab, self.length, key)
+        return split_parameters(module, self.length, key)[0]
 
     def __call__(
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
-        said = _said(self.source, self.vocab, self.length)
-        return Trace(said(params, inputs)[at], jnp.zeros((0, len(at), 0)))
+        forward = _forward(self.source, self.vocab, self.length)
+        return Trace(forward(params, inputs)[at], jnp.zeros((0, len(at), 0)))
 
 
-def apart(module: Any, length: int, key: Key[Array, ""]) -> tuple[Params, Said]:
-    """What a module trains, and what it says with that."""
+def split_parameters(module: Any, length: int, key: Key[Array, ""]) -> tuple[Params, Forward]:
+    """A module's trainable parameters, and its forward pass as a function of them."""
     match kind_of(module):
         case "flax":
             variables = module.init(key, jnp.zeros(length, int))
             if others := [name for name in variables if name != "params"]:
                 raise ConfigError(
-                    f"a flax module may have parameters alone, not {', '.join(others)}"
+                    f"a flax module may have only parameters, not {', '.join(others)}"
                 )
             return variables["params"], lambda p, tokens: module.apply({"params": p}, tokens)
         case "nnx":
@@ -68,7 +68,7 @@ def apart(module: Any, length: int, key: Key[Array, ""]) -> tuple[Params, Said]:
 
 
 @cache
-def _said(source: Source, vocab: int, length: int) -> Said:
+def _forward(source: Source, vocab: int, length: int) -> Forward:
     with jax.ensure_compile_time_eval():
-        module = made(factory_of(source), vocab, length, jr.key(0))
-        return apart(module, length, jr.key(0))[1]
+        module = build(factory_of(source), vocab, length, jr.key(0))
+        return split_parameters(module, length, jr.key(0))[1]

@@ -1,4 +1,4 @@
-"""Bringing a model of one's own: its faults are explained, its exams are the laboratory's."""
+"""Examining a user's model: its faults are explained, and it is trained like any other."""
 
 import io
 import json
@@ -13,12 +13,20 @@ import numpy as np
 import pytest
 
 from ontogeny import GPT2, Analogy, BackwardHops, ConfigError, IdentityGPT2, WindowMLP, examine
-from ontogeny.scorecard.battery import LENGTH, LOOKS, RATE, VOCAB, Exam, Question, battery
-from ontogeny.scorecard.bring import source_of
-from ontogeny.scorecard.card import card, picture, ranks, table
+from ontogeny.scorecard.battery import (
+    EVALUATIONS,
+    LEARNING_RATE,
+    LENGTH,
+    VOCAB,
+    Benchmark,
+    Skill,
+    battery,
+)
 from ontogeny.scorecard.check import check
-from ontogeny.scorecard.references import KINDS, matched, parameters_of, shipped
-from ontogeny.scorecard.sit import Entrant, marked, summary, wanted
+from ontogeny.scorecard.evaluate import Candidate, evaluate, experiments, summary
+from ontogeny.scorecard.load import source_of
+from ontogeny.scorecard.references import KINDS, matched, packaged, parameters_of
+from ontogeny.scorecard.scorecard import figure, ranks, scorecard, table
 
 torch = pytest.importorskip("torch")
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -51,13 +59,13 @@ def written(tmp_path):
 
 
 FAULTS = {
-    "return self.read(self.embed(tokens)).mean(1)": "at every place, not at the last alone",
-    "return self.read(self.embed(tokens)).transpose(1, 2)": "the other way round",
+    "return self.read(self.embed(tokens)).mean(1)": "at every position, not only at the last",
+    "return self.read(self.embed(tokens)).transpose(1, 2)": "axes are swapped",
     "return self.read(self.embed(tokens))[..., :7]": r"made \(3, 12, 7\) of tokens \(3, 12\)",
-    "return self.read(self.embed(tokens)) / 0 * 0": "gives nan for token 0 at row 0, place 0",
+    "return self.read(self.embed(tokens)) / 0 * 0": "gives nan for token 0 at row 0, position 0",
     "return self.read(self.embed(tokens).mean(1, keepdim=True) + self.embed(tokens))": "not causal",
     "tokens += 1; return self.read(self.embed(tokens % 9))": "changed the tokens it was given",
-    "x = self.embed(tokens); return self.read(x - x.mean(0))": "others stand beside it",
+    "x = self.embed(tokens); return self.read(x - x.mean(0))": "the rest of the batch changes",
     "self.n = getattr(self, 'n', 0) + 1; return self.read(self.embed(tokens)) + self.n": "state",
     "return self.read(self.embed(tokens)).detach()": "cannot be trained",
     "return 'words'": "returned a str",
@@ -88,8 +96,8 @@ def test_what_cannot_be_found_or_made_is_said(written, tmp_path):
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("def Model(vocab): return 3", "could not be made: TypeError"),
-        ("def Model(vocab, length): return 3", "a int is no model"),
+        ("def Model(vocab): return 3", "failed: TypeError"),
+        ("def Model(vocab, length): return 3", "int is not a model"),
         ("Model = 3", "neither a class nor a function"),
     ],
 )
@@ -107,19 +115,19 @@ def test_the_examples_are_sound_and_of_the_size_that_is_compared(file):
     assert 2e5 < size < 4e5
 
 
-SHORT = Exam(Analogy(tuples=3, ratio=4.0), 20, (Question("analogy", "?", "conclusion", 1 / 3),))
+SHORT = Benchmark(Analogy(tuples=3, ratio=4.0), 20, (Skill("analogy", "?", "conclusion", 1 / 3),))
 
 
 def test_a_torch_module_is_trained_like_a_model_of_the_laboratory(written):
-    """From the same parameters both lose the same at each look."""
+    """From the same parameters both lose the same at each evaluation."""
     from ontogeny import execute
-    from ontogeny.scorecard.torched import TorchExam
+    from ontogeny.scorecard.torch_modules import TorchExperiment
 
     source = source_of(written("x = self.embed(tokens); return self.read(x)"))
-    torched = Entrant("it", source).experiment(SHORT, 1e-2)
-    assert isinstance(torched, TorchExam)
-    course = torched.begin(0)
-    params = {k: v.detach().numpy().copy() for k, v in course.module.named_parameters()}
+    trained = Candidate("it", source).experiment(SHORT, 1e-2)
+    assert isinstance(trained, TorchExperiment)
+    trainer = trained.begin(0)
+    params = {k: v.detach().numpy().copy() for k, v in trainer.module.named_parameters()}
 
     from ontogeny.core.types import Model, Trace
 
@@ -132,22 +140,22 @@ def test_a_torch_module_is_trained_like_a_model_of_the_laboratory(written):
             return Trace(x @ params["read.weight"].T + params["read.bias"], x[None])
 
     ours = execute({"x": SHORT.experiment(Linear(), 1e-2)}, 1)["x"]
-    theirs = [course.evaluate()["train loss"]]
-    for look in range(LOOKS):
-        course.advance(torched.evaluated_at[look], torched.evaluated_at[look + 1])
-        theirs.append(course.evaluate()["train loss"])
+    theirs = [trainer.evaluate()["train loss"]]
+    for n in range(EVALUATIONS):
+        trainer.advance(trained.evaluated_at[n], trained.evaluated_at[n + 1])
+        theirs.append(trainer.evaluate()["train loss"])
     np.testing.assert_allclose(ours.curve("train loss")[0], theirs, rtol=1e-4)
     assert theirs[-1] < 0.8 * theirs[0]
 
 
 def test_a_torch_module_goes_on_where_it_was_saved(written):
     body = "x = self.embed(tokens); return self.read(nn.functional.dropout(x, 0.2, self.training))"
-    exam = Entrant("it", source_of(written(body))).experiment(SHORT, 1e-2)
-    whole = exam.begin(1)
+    benchmark = Candidate("it", source_of(written(body))).experiment(SHORT, 1e-2)
+    whole = benchmark.begin(1)
     whole.advance(0, 7)
     saved = {name: values.copy() for name, values in whole.save().items()}
     whole.advance(7, 12)
-    resumed = exam.begin(1)
+    resumed = benchmark.begin(1)
     resumed.restore(saved)
     resumed.advance(7, 12)
     for name, values in whole.save().items():
@@ -199,26 +207,28 @@ class Model(nnx.Module):
 def test_modules_of_jax_run_like_models_of_the_laboratory(written, store, code, kind):
     from ontogeny import execute
 
-    entrant = Entrant("it", source_of(written("", code)))
-    assert entrant.kind == kind and entrant.parameters > 0
+    candidate = Candidate("it", source_of(written("", code)))
+    assert candidate.kind == kind and candidate.parameters > 0
     runs = lambda experiments, seeds: execute(experiments, seeds, store=store)  # noqa: E731
-    done = runs(wanted(entrant, (SHORT,), 1e-3), 3)
-    result = marked(entrant, (SHORT,), done, 3, "short")
-    losses = next(iter(runs({"x": entrant.experiment(SHORT, 1e-3)}, 3).values()))
+    done = runs(experiments(candidate, (SHORT,), 1e-3), 3)
+    result = evaluate(candidate, (SHORT,), done, 3, "short")
+    losses = next(iter(runs({"x": candidate.experiment(SHORT, 1e-3)}, 3).values()))
     assert (losses.curve("train loss")[:, -1] < losses.curve("train loss")[:, 0]).all()
     assert len(set(losses.curve("train loss")[:, 0])) == 3  # a seed is a start of its own
-    assert len(result["questions"]["analogy"]["success"]["each"]) == 3
+    assert len(result["skills"]["analogy"]["accuracy"]["each"]) == 3
 
 
-def test_every_exam_fits_the_room_and_can_be_sat():
+def test_every_benchmark_fits_the_shared_vocabulary_and_can_be_trained():
     model = WindowMLP(width=4, mlp_width=8)
-    for exam in battery("quick"):
-        experiment = exam.experiment(model)
-        assert exam.room.vocab == VOCAB and exam.room.length == LENGTH
-        assert list(experiment.probes)[1:] == [question.name for question in exam.questions]
-        for question in exam.questions:
-            assert question.split in exam.task.splits and 0 < question.chance < 1
-    assert [10 * exam.steps for exam in battery("quick")] == [e.steps for e in battery("full")]
+    for benchmark in battery("quick"):
+        experiment = benchmark.experiment(model)
+        assert benchmark.widened.vocab == VOCAB and benchmark.widened.length == LENGTH
+        assert list(experiment.probes)[1:] == [skill.name for skill in benchmark.skills]
+        for skill in benchmark.skills:
+            assert skill.split in benchmark.task.splits and 0 < skill.chance < 1
+    assert [10 * benchmark.steps for benchmark in battery("quick")] == [
+        e.steps for e in battery("full")
+    ]
     with pytest.raises(ConfigError, match="did you mean 'quick'"):
         battery("quikc")
 
@@ -259,17 +269,17 @@ def test_identities_change_nothing_at_first_and_are_trained():
     assert (np.abs(slopes.match).sum() > 0) and (np.abs(slopes.copy).sum() > 0)
 
 
-def result_of(name, success, samples=None):
-    mark = {
-        "asks": "?",
+def result_of(name, accuracy, samples=None):
+    score = {
+        "description": "?",
         "chance": 0.1,
-        "success": summary(np.array(success)),
+        "accuracy": summary(np.array(accuracy)),
         "passed": 3 if samples else 0,
         "samples": samples and summary(np.array(samples)),
         "operations": samples and summary(1e6 * np.array(samples)),
     }
     about = {"parameters": 1000, "battery": "quick", "seeds": 3}
-    return {"name": name, "questions": {"analogy": mark}, **about}
+    return {"name": name, "skills": {"analogy": score}, **about}
 
 
 ALL = [1.0, 1.0, 1.0]
@@ -285,7 +295,7 @@ MINE = result_of("mine", ALL, [290.0, 300.0, 310.0])
         (result_of("worse", [0.4, 0.5, 0.6]), 1),
     ],
 )
-def test_ranks_count_who_is_clearly_better_by_success_then_by_samples(other, rank):
+def test_ranks_count_who_is_clearly_better_by_accuracy_then_by_samples(other, rank):
     assert ranks(MINE, [other]) == {"analogy": rank}
     assert ranks(MINE, [other, other]) == {"analogy": 2 * rank - 1}
     alone = result_of("mine", ALL[:1], [300.0])
@@ -293,34 +303,38 @@ def test_ranks_count_who_is_clearly_better_by_success_then_by_samples(other, ran
     assert ranks(result_of("mine", [0.9]), [alone]) == {"analogy": 2}
 
 
-def test_what_the_package_carries_is_of_the_exams_as_they_are():
-    carried = shipped(300_000, "quick", RATE, 3)
+def test_packaged_references_are_of_the_benchmarks_as_they_are():
+    carried = packaged(300_000, "quick", LEARNING_RATE, 3)
     assert [row["name"] for row in carried] == list(KINDS)
     for row in carried:
         assert abs(row["parameters"] / 300_000 - 1) < 0.1
         assert row["parameters"] == parameters_of(matched(300_000)[row["name"]])
-    assert shipped(300_000, "full", RATE, 3) == [] == shipped(3_000_000, "quick", RATE, 3)
+    assert (
+        packaged(300_000, "full", LEARNING_RATE, 3)
+        == []
+        == packaged(3_000_000, "quick", LEARNING_RATE, 3)
+    )
 
 
-def test_the_card_is_drawn_and_told():
+def test_the_scorecard_has_a_table_and_a_figure():
     from rich.console import Console
 
-    made = card(MINE, [result_of("a", [0.4, 0.5, 0.6])])
+    made = scorecard(MINE, [result_of("a", [0.4, 0.5, 0.6])])
     assert json.loads(json.dumps(made)) == made
-    assert len(picture(made).axes) == 1
+    assert len(figure(made).axes) == 1
     screen = Console(width=160, record=True, file=io.StringIO())
     screen.print(table(made))
     told = screen.export_text()
     assert "✓ analogy" in told and " 300 " in told and "1 of 2" in told and "a 50%" in told
     narrow = Console(width=90, record=True, file=io.StringIO())
     narrow.print(table(made, 90))
-    assert "asks" in told and "asks" not in narrow.export_text()
+    assert "description" in told and "description" not in narrow.export_text()
 
 
 def test_a_module_is_examined_from_python(monkeypatch, store):
     from ontogeny import execute
 
-    monkeypatch.setattr("ontogeny.scorecard.battery.exams", lambda longer: (SHORT,))
+    monkeypatch.setattr("ontogeny.scorecard.battery.benchmarks", lambda longer: (SHORT,))
     runs = lambda experiments, seeds: execute(experiments, seeds, store=store)  # noqa: E731
     made = examine(
         f"{EXAMPLES}/torch_transformer.py:Model", references="none", seeds=2, execute=runs

@@ -1,4 +1,4 @@
-"""A process in which somebody's module runs, seen from the one that asked for it."""
+"""The process in which a user's module runs, as its parent sees it."""
 
 import json
 import os
@@ -13,22 +13,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
-from ..engine import children as offspring
+from ...engine import children as offspring
 
-_FAREWELL = 3.0  # seconds in which it may save and leave
+_GRACE = 3.0  # seconds in which it may save and exit
 _PRINTED = 10**6  # bytes of what it prints that are kept
 
-_START = "import sys; sys.path[:] = {}; from ontogeny.scorecard.child import main; main()"
+_START = "import sys; sys.path[:] = {}; from ontogeny.scorecard.isolation.child import main; main()"
 _GUARD = "import os, sys; os.read(0, 1); os.killpg(int(sys.argv[1]), 9)"
 
 
 class Process:
-    """The other process, and what comes from it; nothing heavy is imported to start it."""
+    """The child process and its messages; nothing heavy is imported to start it."""
 
     def __init__(self, output: Path | None = None) -> None:
         """`output` is a file for what is printed."""
-        self.mark = f"ONTOGENY_EXAMINED={uuid.uuid4().hex}"
-        name, _, value = self.mark.partition("=")
+        self.tag = f"ONTOGENY_EXAMINED={uuid.uuid4().hex}"
+        name, _, value = self.tag.partition("=")
         own = {name: value, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
         self.process = subprocess.Popen(
             [sys.executable, "-c", _START.format([os.path.abspath(path) for path in sys.path])],
@@ -43,7 +43,7 @@ class Process:
         self.output, self.printed = output, 0
         if output:
             with suppress(OSError):
-                output.unlink()  # of another time
+                output.unlink()  # of an earlier run
         self.readers = [
             threading.Thread(target=task, daemon=True) for task in (self._listen, self._drain)
         ]
@@ -57,7 +57,7 @@ class Process:
         self.end()
 
     def ask(self, request: Mapping[str, Any]) -> None:
-        """Says what is wanted of it."""
+        """Sends what it is to do."""
         asked = json.dumps({**request, "parent": os.getpid()})
         with suppress(OSError):  # it has ended already
             _pipe(self.process.stdin).write(asked.encode() + b"\n")
@@ -65,14 +65,14 @@ class Process:
 
     def _listen(self) -> None:
         for line in _pipe(self.process.stdout):
-            with suppress(ValueError):  # none of ours
+            with suppress(ValueError):  # not a message
                 message = json.loads(line)
                 if isinstance(message, dict):
                     self.messages.put(message)
         self.messages.put(None)
 
     def _drain(self) -> None:
-        """Keeps the beginning of what is printed, and takes the rest away."""
+        """Saves the beginning of what is printed, and discards the rest."""
         while piece := os.read(_pipe(self.process.stderr).fileno(), 1 << 16):
             if self.output and self.printed < _PRINTED:
                 with suppress(OSError):  # a full disk, or one that may not be written
@@ -82,18 +82,18 @@ class Process:
             self.printed += len(piece)
 
     def interrupt(self) -> None:
-        """Has it save what it is at, and leave."""
+        """Lets it save a checkpoint and exit."""
         with suppress(OSError, ValueError):  # Windows knows no such signal
             self.process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-            self.process.wait(_FAREWELL)
+            self.process.wait(_GRACE)
 
     def end(self) -> None:
-        """Ends it, and whatever it has started; once, since its number may be another's later."""
+        """Ends it and everything it has started; once, since its process id may be reused."""
         if self.ended:
             return
         self.ended = True
-        offspring.end(self.process.pid, self.mark)
+        offspring.end(self.process.pid, self.tag)
         self.process.kill()
         self.process.wait()
         if self.guard:
@@ -106,12 +106,12 @@ class Process:
             self.readers, (self.process.stdout, self.process.stderr), strict=True
         ):
             reader.join(1.0)
-            if not reader.is_alive():  # else somebody has got away, and holds it
+            if not reader.is_alive():  # else a process that escaped still holds it
                 _pipe(pipe).close()
 
 
 def _guard(leader: int) -> "subprocess.Popen[bytes] | None":
-    """A process that ends the other's group when this one is no more: even one that is killed."""
+    """A process that kills the child's group when this one ends, even if it is killed."""
     if not hasattr(os, "killpg"):  # not on Windows
         return None
     return subprocess.Popen(
