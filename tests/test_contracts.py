@@ -142,7 +142,7 @@ def every(kind):
 TASKS = [
     Analogy(tuples=4, ratio=3.0),
     TwoHop(subjects=40, complexity=2, identity=0.5, noise=0.5),
-    TwoHop(subjects=40, letters=2, hops=3, identity=0.5, noise=0.5),
+    TwoHop(subjects=40, tokens_per_entity=2, hops=3, identity=0.5, noise=0.5),
     OutOfContext(classes=3),
     Templates.of("αβα: +1", "αββ: -1", most=8, samples=6),
     Templates.of("αxβ: β", "αyβ: α", most=8, samples=6),

@@ -53,7 +53,7 @@ TASKS = [
     TwoHop(subjects=3, complexity=2, map="shifted", form="own relation"),
     TwoHop(subjects=4, complexity=2, bridges=4),
     TwoHop(subjects=2, complexity=2, hops=3, map="shifted"),
-    TwoHop(subjects=4, letters=2, form="own relation"),
+    TwoHop(subjects=4, tokens_per_entity=2, form="own relation"),
 ]
 every_task = pytest.mark.parametrize("task", TASKS, ids=repr)
 
@@ -74,8 +74,8 @@ def test_a_composed_answer_is_what_the_facts_lead_to(task):
     asked = dict(rows(task, "composed"))
     assert len(asked) == task.subjects * task.complexity**task.hops
     for question, answer in asked.items():
-        here = question[: task.letters]
-        for relation in question[task.letters :]:
+        here = question[: task.tokens_per_entity]
+        for relation in question[task.tokens_per_entity :]:
             here = facts[(*here, relation)]
         assert here == answer
 

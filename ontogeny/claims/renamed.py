@@ -165,6 +165,7 @@ FIELDS = {
     "shown": "in_training",
     "known": "train_size",
     "widening": "mlp_ratio",
+    "letters": "tokens_per_entity",
 }
 """Parts of a field's path, such as the `rate` of `regime.0.rate`."""
 

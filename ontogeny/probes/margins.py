@@ -40,8 +40,8 @@ class ObjectAccuracy(Probe):
     split: str = split("composed")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
-        if not isinstance(now.task, TwoHop) or now.task.letters > 1:
-            raise ConfigError("ObjectSuccess is about TwoHop with letters=1")
+        if not isinstance(now.task, TwoHop) or now.task.tokens_per_entity > 1:
+            raise ConfigError("ObjectSuccess is about TwoHop with tokens_per_entity=1")
         objects = now.task.numbers(now.task.hops)
         batch = now.batch(self.split)
         best = jnp.argmax(now.trace(batch).outputs[..., objects.start : objects.stop], axis=-1)

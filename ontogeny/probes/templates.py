@@ -115,8 +115,8 @@ class TheoryCorrelation(Probe):
 def templates(now: Moment) -> Float[Array, "token answer"]:
     """The matrix whose row is what one token alone makes of each answer."""
     task = now.task
-    if not isinstance(task, TwoHop) or task.letters > 1:
-        raise ConfigError("templates are about TwoHop with letters=1")
+    if not isinstance(task, TwoHop) or task.tokens_per_entity > 1:
+        raise ConfigError("templates are about TwoHop with tokens_per_entity=1")
     relations = task.symbols + np.arange(task.hops * task.complexity)
     names = now.world.names
     rows = jnp.concatenate([*names[: task.hops], relations])
@@ -148,7 +148,7 @@ def symmetric_matrix(part: Float[Array, " twelve"], N: int) -> Float[Array, "tok
 
 
 def _structured(probe: Probe, now: Moment) -> TwoHop:
-    task = now.task
-    if not isinstance(task, TwoHop) or task.complexity * (task.hops - 1) * task.letters > 1:
-        raise ConfigError(f"{type(probe).__name__} is about TwoHop with two hops of complexity one")
-    return task
+    match now.task:
+        case TwoHop(complexity=1, hops=2, tokens_per_entity=1) as task:
+            return task
+    raise ConfigError(f"{type(probe).__name__} is about TwoHop with two hops of complexity one")

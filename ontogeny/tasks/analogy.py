@@ -9,12 +9,13 @@ Each tuple i has a source s, a target t, an attribute b that both have, and a pr
 Two hops are an analogy whose source is the bridge itself: see `two_hop`, form "first relation".
 """
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import count, number
+from ..core.fields import Example, count, number
 from ..core.types import Batch, Task, World
 
 Rows = tuple[Int[Array, " row"], int, Int[Array, " row"], Float[Array, ""] | float]
@@ -27,8 +28,10 @@ class Analogy(Task):
         *("train", "similarity", "attribution", "conclusion"),
         *("separated", "remaining", "sources", "targets"),
     )
-    tuples: int = count(100)
-    ratio: float = number(1.0, above=0)  # κ: how much a similarity premise counts
+    tuples: int = count(100, doc="how many tuples (s, t, b, c)")
+    ratio: float = number(
+        1.0, above=0, doc="κ, the weight of a similarity premise relative to an attribution"
+    )
     length: ClassVar[int] = 2
 
     @property
@@ -40,6 +43,10 @@ class Analogy(Task):
     def starts(self) -> int:
         """Sources and targets."""
         return 2 * self.tuples
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(tuples=4, ratio=3.0))]
 
     def world(self, key: Key[Array, ""]) -> World:
         """Nothing is drawn: models treat tokens alike before training, so names do not matter."""
@@ -60,7 +67,8 @@ class Analogy(Task):
                 return _ask(attribution)
             case "conclusion":
                 return _ask((target, owned, property, 1.0))
-            # Theorem 3's curriculum: no entity is seen with two relations in its first phase
+            # Theorem 3's curriculum: in its first phase no entity occurs with two relations, so
+            # that the features of each grow towards a single answer
             case "separated":
                 return _ask((target, shared, attribute, 1.0), attribution)
             case "remaining":
@@ -78,15 +86,15 @@ def _blocks(kinds: int, size: int) -> list[Int[Array, " row"]]:
 
 def _ask(*questions: Rows) -> Batch:
     """Rows `entity relation → answer`, read at the relation."""
-    parts = []
+    batches = []
     for entity, relation, answer, weight in questions:
         inputs = jnp.stack([entity, jnp.full_like(entity, relation)], axis=1)
-        here = jnp.ones((len(entity), 1), jnp.int32)
-        parts.append(Batch(inputs, here, answer[:, None], jnp.broadcast_to(weight, here.shape)))
-    return Batch(*map(jnp.concatenate, zip(*parts, strict=True)))
+        at = jnp.ones((len(entity), 1), jnp.int32)
+        batches.append(Batch(inputs, at, answer[:, None], jnp.broadcast_to(weight, at.shape)))
+    return Batch(*map(jnp.concatenate, zip(*batches, strict=True)))
 
 
 def _alone(entity: Int[Array, " row"]) -> Batch:
-    """Entities by themselves, to look at what the model makes of them."""
+    """Entities by themselves: what probes of features read."""
     tokens = entity[:, None]
     return Batch(tokens, jnp.zeros_like(tokens), tokens, jnp.ones(tokens.shape))

@@ -1,5 +1,9 @@
-"""Associations: each of N tokens has an answer, and the question is how many can be stored."""
+"""Associations: each of N tokens has an answer, and the question is how many can be stored.
 
+z1 → u1      z2 → u2      …      zN → uN       one token in, one token out
+"""
+
+from collections.abc import Iterable
 from typing import ClassVar
 
 import jax
@@ -7,7 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core.fields import ConfigError, count, number
+from ..core.fields import ConfigError, Example, count, number
 from ..core.types import Batch, Task
 
 
@@ -20,9 +24,13 @@ class Associations(Task):
 
     splits: ClassVar[tuple[str, ...]] = ("train",)
     length: ClassVar[int] = 1
-    most: int = count(256)
-    items: float = number(256.0, least=1)  # N
-    classes: int = count(0, least=0)
+    most: int = count(256, doc="the largest N, which decides the shapes")
+    items: float = number(256.0, least=1, doc="N, how many associations there are")
+    classes: int = count(0, least=0, doc="how many answers there are; 0 gives each item its own")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(most=6, items=5)), Example(cls(most=6, items=5, classes=3))]
 
     def __check_init__(self) -> None:
         super().__check_init__()
@@ -45,10 +53,13 @@ class Associations(Task):
 
     def sample(self, world: Int[Array, " item"], split: str, key: Key[Array, ""]) -> Batch:
         tokens = jnp.arange(self.most)[:, None]
+        # N is traced, so that one program runs a sweep over it: the shapes are those of `most`, and
+        # rows beyond N have no weight
         counted = 1.0 * (tokens < self.items)
         return Batch(tokens, jnp.zeros_like(tokens), world[:, None], counted)
 
     def loss(self, outputs: Float[Array, "row read answer"], batch: Batch) -> Float[Array, ""]:
+        # finite: the cross-entropy of a row without weight would be ∞, and 0 · ∞ no number
         return super().loss(self._possible(outputs, -1e30), batch)
 
     def correct(

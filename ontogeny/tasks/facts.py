@@ -1,19 +1,21 @@
-"""Facts: of a subject and a relation somewhere in a sentence, what is the answer?
+"""Factual recall: given a subject and a relation somewhere in a sequence, what is the answer?
 
-    n3 n9 France n1 capital n4 . → Paris      subject and relation anywhere among noise
+    n3 n9 France n1 capital n4 . → Paris      subject and relation at any positions, among noise
 
 Each relation has answers of its own (arXiv 2412.06538). One that knows the relation but not the
 subject can guess among those: it hallucinates.
 """
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core.fields import ConfigError, choice, count, number
+from ..core.fields import ConfigError, Example, choice, count, number
 from ..core.types import Batch, Task
+from .distinct import below
 
 
 class Facts(Task):
@@ -23,16 +25,25 @@ class Facts(Task):
     """
 
     splits: ClassVar[tuple[str, ...]] = ("train", "test")
-    most: int = count(32)
-    subjects: float = number(32.0, least=1)  # S
-    relations: float = number(32.0, least=1)  # R
-    choices: int = count(8)  # D
-    table: str = choice("drawn", "in order")  # in order: a subject has the same answer everywhere
-    noise: int = count(0, least=0)  # noise tokens; 0 takes as many as subjects and relations
-    length: int = count(32, least=3)
-    tokens: int = count(0, least=0)  # in the vocabulary; 0 takes as many as are needed
-    rows: int = count(1024)
-    test_rows: int = count(1024)
+    most: int = count(32, doc="the largest S and R, which decides the shapes")
+    subjects: float = number(32.0, least=1, doc="S, how many subjects")
+    relations: float = number(32.0, least=1, doc="R, how many relations")
+    choices: int = count(8, doc="D, how many answers each relation has of its own")
+    table: str = choice(
+        "drawn",
+        "in order",
+        doc="how facts are chosen: at random, or in order, the same for all relations",
+    )
+    noise: int = count(0, least=0, doc="how many noise tokens; 0 takes S + R")
+    length: int = count(32, least=3, doc="tokens in a sequence, the end included")
+    tokens: int = count(0, least=0, doc="tokens in the vocabulary; 0 takes as many as are needed")
+    rows: int = count(1024, doc="fresh training sequences a step")
+    test_rows: int = count(1024, doc="test sequences an evaluation")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        small = cls(most=4, subjects=3, relations=4, choices=3, length=5, rows=20, test_rows=10)
+        return [Example(small)]
 
     def __check_init__(self) -> None:
         super().__check_init__()
@@ -74,18 +85,18 @@ class Facts(Task):
         self, world: Int[Array, "subject relation"], split: str, key: Key[Array, ""]
     ) -> Batch:
         rows = self.rows if split == "train" else self.test_rows
-        # all chances in one draw: which fact, where it stands, and what stands elsewhere
-        chances = jr.uniform(key, (rows, self.length + 3))
+        # one draw for all: which fact, at which positions, and the noise elsewhere
+        drawn = jr.uniform(key, (rows, self.length + 3))
         subject, relation = (
-            _below(chances[:, column], limit)
+            below(drawn[:, column], limit)
             for column, limit in ((0, self.subjects), (1, self.relations))
         )
         last = self.length - 1
-        first, second = _below(chances[:, 2], last), _below(chances[:, 3], last - 1)
-        second = second + (second >= first)
+        first, second = below(drawn[:, 2], last), below(drawn[:, 3], last - 1)
+        second = second + (second >= first)  # any position but the first one's
         start = self.answers
         noise = float(self.noise) if self.noise else self.subjects + self.relations
-        inputs = start + 2 * self.most + _below(chances[:, 4:], noise)
+        inputs = start + 2 * self.most + below(drawn[:, 4:], noise)
         row = jnp.arange(rows)
         inputs = jnp.pad(inputs, ((0, 0), (0, 1)), constant_values=self._needed - 1)
         inputs = inputs.at[row, first].set(start + subject)
@@ -107,11 +118,6 @@ class Facts(Task):
         return super().correct(self.possible(outputs), batch)
 
     def possible(self, outputs: Float[Array, "row read answer"]) -> Float[Array, "row read answer"]:
-        """The outputs, answers of relations that there are not put out of the question."""
-        there = jnp.arange(self.answers) < self.relations * self.choices
-        return jnp.where(there, outputs, -1e30)
-
-
-def _below(chances: Float[Array, "..."], limit: Float[Array, ""] | float) -> Int[Array, "..."]:
-    """Whole numbers from zero to below the limit, which may be traced."""
-    return jnp.minimum(jnp.floor(chances * limit), limit - 1).astype(jnp.int32)
+        """The outputs, with those of relations beyond R masked: R is traced, the shapes are not."""
+        exists = jnp.arange(self.answers) < self.relations * self.choices
+        return jnp.where(exists, outputs, -1e30)

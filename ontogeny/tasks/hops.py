@@ -1,20 +1,24 @@
-"""k hops in context: compose k functions that are given, with k more that are not.
+"""k-fold composition: compose k permutations in context with k that are fixed and not in context.
 
-A sequence writes down k permutations σ_1 … σ_k of N values; before each comes another, π_1 … π_k,
-that is never shown and always the same (arXiv 2505.23683):
+A sequence lists k permutations σ_1 … σ_k of N values; each follows another, π_1 … π_k, which is
+fixed for the run and never an input (arXiv 2505.23683):
 
     f(σ, x) = (σ_k π_k … σ_1 π_1)(x)
 
-At place (a, b) stands the value σ_a(b), and it is asked where one gets from b in 1, 2, 4, … hops
-that begin with σ_a π_a. Cyclic: after the k-th comes the first, so that k hops may begin anywhere.
+    2 0 1 | 1 2 0        N = 3 values, k = 2: σ_1(0) σ_1(1) σ_1(2) | σ_2(0) σ_2(1) σ_2(2)
+
+The token at position (a, b) is σ_a(b); the target there is where 1, 2, 4, … hops that begin with
+σ_a π_a lead from b. Cyclic: after the k-th comes the first, so that k hops may begin anywhere.
 """
+
+from collections.abc import Iterable
 
 import jax.numpy as jnp
 import jax.random as jr
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core.fields import ConfigError, count, flag
+from ..core.fields import ConfigError, Example, count, flag
 from ..core.types import Batch, Task
 
 HOPS = (1, 2, 4, 8, 16)
@@ -28,14 +32,21 @@ def split_of(hops: int) -> str:
 class Hops(Task):
     """`hops` functions of `values` values. An answer `h N + y` says: after 2^h hops, y.
 
-    "hardest" asks for all k hops, "mixture" at each place for 1, 2, 4, … or k, drawn. Each number
-    of hops has its own outputs, and the loss is among those.
+    "hardest" asks for all k hops, "mixture" at each position for 1, 2, 4, … or k, drawn. Each
+    number of hops has its own outputs, and the loss is among those.
     """
 
-    values: int = count(4, least=2)  # N
-    hops: int = count(4)  # k
-    cyclic: bool = flag(True)
-    rows: int = count(64)
+    values: int = count(4, least=2, doc="N, how many values the permutations are of")
+    hops: int = count(4, doc="k, how many permutations a sequence lists; a power of two")
+    cyclic: bool = flag(True, doc="whether the first permutation follows the last")
+    rows: int = count(64, doc="fresh sequences a step or an evaluation")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [
+            Example(cls(values=3, hops=4, rows=5)),
+            Example(cls(values=3, hops=2, cyclic=False, rows=5)),
+        ]
 
     def __check_init__(self) -> None:
         super().__check_init__()
@@ -63,13 +74,13 @@ class Hops(Task):
         return self.values * self.hops
 
     def world(self, key: Key[Array, ""]) -> Int[Array, "hop value"]:
-        """The permutations that are not shown."""
+        """The permutations π, which are not in context."""
         return _permutations(key, self.hops, self.values)
 
     def sample(self, world: Int[Array, "hop value"], split: str, key: Key[Array, ""]) -> Batch:
         drawing, choosing = jr.split(key)
-        shown = _permutations(drawing, self.rows, self.hops, self.values)
-        reached = self.reached(world, shown)
+        given = _permutations(drawing, self.rows, self.hops, self.values)
+        reached = self.reached(world, given)
         match split:
             case "mixture":
                 which = jr.randint(choosing, (self.rows, self.length), 0, len(self.asked))
@@ -80,21 +91,19 @@ class Hops(Task):
         values = jnp.take_along_axis(reached, which[:, None], axis=1)[:, 0]
         start = jnp.repeat(jnp.arange(self.hops), self.values)
         inside = self.cyclic | (start + jnp.asarray(HOPS)[which] <= self.hops)
-        places = jnp.broadcast_to(jnp.arange(self.length), which.shape)
-        return Batch(
-            shown.reshape(self.rows, -1), places, which * self.values + values, 1.0 * inside
-        )
+        at = jnp.broadcast_to(jnp.arange(self.length), which.shape)
+        return Batch(given.reshape(self.rows, -1), at, which * self.values + values, 1.0 * inside)
 
     def reached(
-        self, hidden: Int[Array, "hop value"], shown: Int[Array, "row hop value"]
-    ) -> Int[Array, "row asked place"]:
-        """Where one gets from each place (a, b) in 1, 2, 4, … hops."""
-        step = jnp.take_along_axis(shown, jnp.broadcast_to(hidden, shown.shape), axis=2)
+        self, fixed: Int[Array, "hop value"], given: Int[Array, "row hop value"]
+    ) -> Int[Array, "row asked position"]:
+        """Where 1, 2, 4, … hops lead from each position (a, b), by doubling."""
+        step = jnp.take_along_axis(given, jnp.broadcast_to(fixed, given.shape), axis=2)
         found = [step]
         for hops in self.asked[:-1]:
             onwards = jnp.roll(found[-1], -hops, axis=1)  # the same many hops, from a + hops on
             found.append(jnp.take_along_axis(onwards, found[-1], axis=2))
-        return jnp.stack([each.reshape(len(shown), -1) for each in found], axis=1)
+        return jnp.stack([each.reshape(len(given), -1) for each in found], axis=1)
 
     def loss(self, outputs: Float[Array, "row read answer"], batch: Batch) -> Float[Array, ""]:
         own, value = self._own(outputs, batch)
@@ -116,10 +125,12 @@ class Hops(Task):
 
 
 class BackwardHops(Hops):
-    """The same written from right to left, for models that look back.
+    """The same written from right to left, for causal models: what comes next is read before.
 
-    Functions that come next have been read before; and one is asked about a function only where it
-    has been read whole, that is at its first value: before, it may be unknown where it leads.
+        0 2 1 | 1 0 2        σ_2(2) σ_2(1) σ_2(0) | σ_1(2) σ_1(1) σ_1(0)
+
+    A permutation is asked about only once it has been read whole, that is at its value of 0: before
+    that, where it leads may not be known.
     """
 
     def sample(self, world: Int[Array, "hop value"], split: str, key: Key[Array, ""]) -> Batch:

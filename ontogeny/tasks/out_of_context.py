@@ -1,19 +1,20 @@
-"""Out-of-context reasoning: one fact implies another. For some names both are told.
+"""Out-of-context reasoning: one fact implies another. For some names both are in training.
 
-    fact          n r1 . → c      of every name
-    implication   n r2 . → a      of some names of each class; asked of the others
+    fact          n r1 . → c      in training for every name
+    implication   n r2 . → a      in training for some names of each class, tested on the others
 
-Answers are read at the stop, which has seen every name. (Attention of r2 to a name that it never
-met is never trained.)
+Answers are read at the stop, which attends to every name in training. (The attention of r2 to a
+name that it never occurs with is never trained.)
 """
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from ..core.fields import ConfigError, count
+from ..core.fields import ConfigError, Example, count
 from ..core.types import Batch, Task, World
 
 
@@ -21,22 +22,26 @@ class OutOfContext(Task):
     """`ann lives . → rome`, `ann speaks . → latin`, `bob lives . → rome`; `bob speaks . → ?`"""
 
     splits: ClassVar[tuple[str, ...]] = ("train", "facts", "in training", "implied")
-    classes: int = count(20, least=2)  # what facts say, and as many things that implications say
-    names: int = count(4, least=2)  # in each class
-    in_training: int = count(1)  # of those, whose implication is trained
+    classes: int = count(20, least=2, doc="how many answers facts have, and implications too")
+    names: int = count(4, least=2, doc="how many names each class has")
+    in_training: int = count(1, doc="how many names of each class have their implication trained")
     length: ClassVar[int] = 3
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(classes=3))]
 
     def __check_init__(self) -> None:
         super().__check_init__()
         if self.in_training >= self.names:
             raise ConfigError(
                 f"OutOfContext.in_training={self.in_training} leaves none of names={self.names} "
-                "to be asked"
+                "to be tested"
             )
 
     @property
     def answers(self) -> int:
-        """What facts say, then what implications say."""
+        """Those of facts, then those of implications."""
         return 2 * self.classes
 
     @property
@@ -50,14 +55,14 @@ class OutOfContext(Task):
 
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
         facts = self._rows(0, range(self.names))
-        shown = self._rows(1, range(self.in_training))
+        trained = self._rows(1, range(self.in_training))
         match split:
             case "train":
-                return Batch(*map(jnp.concatenate, zip(facts, shown, strict=True)))
+                return Batch(*map(jnp.concatenate, zip(facts, trained, strict=True)))
             case "facts":
                 return facts
             case "in training":
-                return shown
+                return trained
             case _:
                 return self._rows(1, range(self.in_training, self.names))
 

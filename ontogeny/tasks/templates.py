@@ -2,13 +2,13 @@
 
     templates     αβα: +1        αββ: -1
     train         cdc → +1       eff → -1        symbols of the training alphabet
-    test          xyx → ?                        symbols never seen
+    test          xyx → ?                        symbols that are in no training sample
 
-Each world draws its samples once: the training set is finite, and what counts is how many samples
-it takes until unseen symbols are understood.
+Each world draws its samples once: the training set is finite, and the question is how many samples
+it takes to generalise to symbols outside it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,7 +18,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, Real
 
-from ..core.fields import ConfigError, count, names, number, numbers
+from ..core.fields import ConfigError, Example, count, names, number, numbers
 from ..core.types import Batch, Task
 from ..theory.template import BadTemplate, Template, is_wildcard, parse_all
 from .distinct import distinct
@@ -48,18 +48,31 @@ class Templates(Task):
     """
 
     splits: ClassVar[tuple[str, ...]] = ("train", "seen", "validation", "test")
-    templates: tuple[str, ...] = names()
-    most: int = count(1024)
-    samples: float = number(1024.0, least=1)  # n
-    alphabet: float = number(0.0, least=0)  # symbols in training; 0 takes as many as samples
-    noise: float = number(0.0, least=0)  # standard deviation added to numbers in training
-    weights: tuple[float, ...] = numbers(())  # of the templates; equal if none are given
-    test_rows: int = count(100, least=2)  # samples to validate, and to test; and symbols of each
+    templates: tuple[str, ...] = names(doc="the templates, each `tokens: label`")
+    most: int = count(1024, doc="the largest n, which decides the shapes")
+    samples: float = number(1024.0, least=1, doc="n, how many training samples")
+    alphabet: float = number(0.0, least=0, doc="how many training symbols; 0 takes n")
+    noise: float = number(
+        0.0, least=0, doc="standard deviation of the noise on numeric training labels"
+    )
+    weights: tuple[float, ...] = numbers(
+        (), doc="how likely each template is, up to scale; equal if none are given"
+    )
+    test_rows: int = count(
+        100, least=2, doc="validation samples, test samples, and the symbols of each"
+    )
 
     @classmethod
     def of(cls, *templates: str, **fields: Any) -> "Templates":
         """A task from its templates, as strings."""
         return cls(templates=templates, **fields)
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [
+            Example(cls.of("αβα: +1", "αββ: -1", most=8, samples=6)),
+            Example(cls.of("αxβ: β", "αyβ: α", most=8, samples=6)),
+        ]
 
     def __check_init__(self) -> None:
         super().__check_init__()
@@ -87,7 +100,7 @@ class Templates(Task):
 
     @property
     def parsed(self) -> tuple[Template, ...]:
-        """The templates, read."""
+        """The templates, parsed."""
         return parsed(self.templates)
 
     @property
@@ -102,7 +115,7 @@ class Templates(Task):
 
     @property
     def diversity(self) -> Any:
-        """ρ (Definition 4.2): one over the chance of the likeliest symbol to be in a sample."""
+        """ρ (Definition 4.2): one over the largest probability of a symbol to be in a sample."""
         return self.symbols / max(len(template.wildcards) for template in self.parsed)
 
     @property
@@ -129,49 +142,49 @@ class Templates(Task):
     def world(self, key: Key[Array, ""]) -> World:
         """Draws the samples."""
         wildcards = max(1, *(len(template.wildcards) for template in self.parsed))
-        # all chances in one draw: compiling each takes a second
-        chances = jr.uniform(key, (self.most + 2 * self.test_rows, wildcards + 2), minval=1e-7)
-        train, validation, test = jnp.split(chances, (self.most, self.most + self.test_rows))
+        # one draw for all: each takes a second to compile; above 0, since the noise takes its
+        # normal quantile
+        uniform = jr.uniform(key, (self.most + 2 * self.test_rows, wildcards + 2), minval=1e-7)
+        train, validation, test = jnp.split(uniform, (self.most, self.most + self.test_rows))
         start = len(self.regular)
-        held = start + self.most
+        unseen = start + self.most
         return World(
             self._draw(train, start, self.symbols, self.noise),
-            self._draw(validation, held, self.test_rows, 0.0),
-            self._draw(test, held + self.test_rows, self.test_rows, 0.0),
+            self._draw(validation, unseen, self.test_rows, 0.0),
+            self._draw(test, unseen + self.test_rows, self.test_rows, 0.0),
         )
 
     def _draw(
         self,
-        chances: Float[Array, "row chance"],
+        uniform: Float[Array, "row draw"],
         start: int,
         symbols: Float[Array, ""] | float,
         noise: Float[Array, ""] | float,
     ) -> Samples:
-        """Samples whose wildcards become symbols from `start` on: their templates, what blurs
-        their labels and their symbols are decided by chance."""
+        """Samples whose wildcards become symbols from `start` on; the columns of `uniform` draw
+        the template, the noise of the label and the symbols."""
         weights = np.array(self.weights or [1.0] * len(self.parsed))
         upto = jnp.asarray(np.cumsum(weights / weights.sum())[:-1])
-        kinds = jnp.searchsorted(upto, chances[:, 0], side="right")
-        fresh = start + distinct(chances[:, 2:], symbols)
+        kinds = jnp.searchsorted(upto, uniform[:, 0], side="right")
+        fresh = start + distinct(uniform[:, 2:], symbols)
 
-        def become(codes: Int[np.ndarray, "template place"]) -> Int[Array, "row place"]:
-            """Codes of the rows' templates, wildcards (below zero) made symbols."""
+        def substituted(codes: Int[np.ndarray, "template length"]) -> Int[Array, "row length"]:
+            """Codes of the rows' templates, with symbols for wildcards (the codes below zero)."""
             code = jnp.asarray(codes)[kinds]
             symbol = jnp.take_along_axis(fresh, jnp.maximum(-1 - code, 0), axis=1)
             return jnp.where(code < 0, symbol, code)
 
-        strings = become(self._codes(lambda template: template.tokens))
+        strings = substituted(self._codes(lambda template: template.tokens))
         if self.symbolic:
-            labels = become(self._codes(lambda template: (template.label,)))[:, 0]
+            labels = substituted(self._codes(lambda template: (template.label,)))[:, 0]
             return Samples(strings, labels, kinds)
         values = jnp.array([template.value for template in self.parsed])[kinds]
-        blur = noise * jax.scipy.special.ndtri(chances[:, 1])
-        return Samples(strings, values + blur, kinds)
+        return Samples(strings, values + noise * jax.scipy.special.ndtri(uniform[:, 1]), kinds)
 
     def _codes(
         self, tokens: Callable[[Template], tuple[str, ...]]
-    ) -> Int[np.ndarray, "template place"]:
-        """Regular tokens by their number, wildcards by minus their place among the template's."""
+    ) -> Int[np.ndarray, "template length"]:
+        """Regular tokens by index; the i-th wildcard of a template, from 0 on, as -1 - i."""
         return np.array(
             [
                 [
@@ -184,8 +197,9 @@ class Templates(Task):
 
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
         strings, labels, _ = getattr(world, "train" if split == "seen" else split)
-        if split == "seen":  # as much of what is trained on as is held out: enough to look at
+        if split == "seen":  # as many training rows as there are test rows: enough for probes
             strings, labels = strings[: self.test_rows], labels[: self.test_rows]
+        # n is traced: rows beyond it are drawn, and have no weight
         trained = split in ("train", "seen")
         counted = jnp.arange(len(strings)) < (self.samples if trained else self.test_rows)
         last = jnp.full((len(strings), 1), self.length - 1)

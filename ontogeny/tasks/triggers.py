@@ -1,13 +1,15 @@
 """Trigger bigrams: what followed a trigger before will follow it again (arXiv 2306.00802).
 
-    ... W h e r e _ q ...  in this sequence a space is always followed by q
-    ... t h e _ → ?        so here comes q
+    … W h e r e _ q …  in this sequence a space is always followed by q
+    … t h e _ → ?      so here comes q
 
-Between triggers a sequence follows the bigrams of a text, the same in all sequences. What comes
-after a trigger is drawn anew for each sequence: it can only be read from the context. With noise
-(arXiv 2406.03068), training sometimes shows one common token there instead.
+Between triggers a sequence follows the bigrams of a text, the same in all sequences. The output
+token after a trigger is drawn anew for each sequence: only the context tells it. With noise
+(arXiv 2406.03068), training sometimes has one common token there instead.
 """
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -16,16 +18,16 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core.fields import ConfigError, choice, count, flag, number, string
+from ..core.fields import ConfigError, Example, choice, count, flag, number, string
 from ..core.types import Batch, Task, World
 from ..theory.bigrams import BadText, Bigrams, bigrams, named
 
 
 class Sequences(NamedTuple):
-    """Tokens, and at each place how often its trigger has been seen: 0 where there is none."""
+    """Tokens, and at each position how often its trigger has occurred: 0 if it is no trigger."""
 
-    tokens: Int[Array, "row place"]
-    occurrence: Int[Array, "row place"]
+    tokens: Int[Array, "row length"]
+    occurrence: Int[Array, "row length"]
 
 
 def _source(name: str) -> str:
@@ -38,24 +40,46 @@ def _source(name: str) -> str:
 class Triggers(Task):
     """Character bigrams of Shakespeare, or of `source`, with `triggers` tokens that repeat.
 
-    At most `reads` places of a sequence are read, drawn among those that can be predicted: a
-    trigger seen before. In training one may read everywhere instead.
+    At most `reads` positions of a sequence are read, drawn among the predictable ones: triggers
+    that occurred before. In training one may read everywhere instead.
     """
 
     splits: ClassVar[tuple[str, ...]] = ("train", "test")
-    source: str = string("shakespeare", converter=_source)
-    length: int = count(256, least=2)
-    triggers: int = count(5)
-    fixed: bool = flag(True)  # the most frequent tokens; or each sequence draws its own
-    outputs: str = choice("uniform", "bigram")  # how what follows a trigger is drawn
-    again: bool = flag(True)  # whether a trigger may follow a trigger
-    planted: bool = flag(False)  # begin with a trigger and, unless one precedes it, end
-    noise: float = number(0.0, least=0, most=1)  # α: chance of the noise token in training
-    noise_token: int = count(2, least=0)
-    read: str = choice("predictable", "everywhere")
-    reads: int = count(64)
-    rows: int = count(64)  # fresh sequences a step
-    test_rows: int = count(128)  # and a look
+    source: str = string(
+        "shakespeare",
+        converter=_source,
+        doc="whose bigrams are followed: shakespeare, zipf N, uniform N, or the path of a text",
+    )
+    length: int = count(256, least=2, doc="tokens in a sequence")
+    triggers: int = count(5, doc="K, how many trigger tokens")
+    fixed: bool = flag(
+        True, doc="whether triggers are the most frequent tokens; else each sequence draws its own"
+    )
+    outputs: str = choice(
+        "uniform", "bigram", doc="the distribution of the token that follows a trigger"
+    )
+    again: bool = flag(True, doc="whether a trigger may follow a trigger")
+    planted: bool = flag(
+        False, doc="whether sequences begin with a trigger and, unless one precedes it, end with it"
+    )
+    noise: float = number(
+        0.0, least=0, most=1, doc="α, the probability of the noise token after a training trigger"
+    )
+    noise_token: int = count(2, least=0, doc="the index of the noise token")
+    read: str = choice(
+        "predictable", "everywhere", doc="where training reads: after known triggers, or everywhere"
+    )
+    reads: int = count(64, doc="how many positions of a sequence are read")
+    rows: int = count(64, doc="fresh training sequences a step")
+    test_rows: int = count(128, doc="test sequences an evaluation")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        small = partial(cls, length=24, triggers=2, rows=16, test_rows=16)
+        return [
+            Example(small(source="zipf 9", noise=0.3)),
+            Example(small(source="uniform 9", fixed=False, read="everywhere")),
+        ]
 
     def __check_init__(self) -> None:
         super().__check_init__()
@@ -96,49 +120,52 @@ class Triggers(Task):
         tokens, occurrence = self.draw(rows, noise, drawing)
         inputs, targets = tokens[:, :-1], tokens[:, 1:]
         if train and self.read == "everywhere":
-            places = jnp.broadcast_to(jnp.arange(self.length), inputs.shape)
-            return Batch(inputs, places, targets, jnp.ones(inputs.shape))
+            at = jnp.broadcast_to(jnp.arange(self.length), inputs.shape)
+            return Batch(inputs, at, targets, jnp.ones(inputs.shape))
         predictable = occurrence[:, :-1] > 1
-        at = some(predictable, min(self.reads, self.length), choosing)
-        there = jnp.take_along_axis(predictable, at, axis=1)
-        return Batch(inputs, at, jnp.take_along_axis(targets, at, axis=1), 1.0 * there)
+        at = sampled(predictable, min(self.reads, self.length), choosing)
+        # a sequence with fewer predictable positions is read elsewhere too, without weight
+        counted = 1.0 * jnp.take_along_axis(predictable, at, axis=1)
+        return Batch(inputs, at, jnp.take_along_axis(targets, at, axis=1), counted)
 
     def loss(self, outputs: Float[Array, "row read vocab"], batch: Batch) -> Float[Array, ""]:
-        """The cross-entropy; nothing if there is nothing to predict."""
+        """The cross-entropy; 0 if no position is predictable."""
         some = jnp.sum(batch.weights) > 0
-        known = batch._replace(weights=jnp.where(some, batch.weights, 1.0))
-        return jnp.where(some, super().loss(outputs, known), 0.0)
+        # both branches of `where` are differentiated: the one not taken must have no 0 / 0
+        safe = batch._replace(weights=jnp.where(some, batch.weights, 1.0))
+        return jnp.where(some, super().loss(outputs, safe), 0.0)
 
     def draw(
         self, rows: int, noise: Float[Array, ""] | float | None, key: Key[Array, ""]
     ) -> Sequences:
-        """Sequences, one token longer than what is read of them."""
-        chance, blur, chosen = jr.split(key, 3)
+        """Sequences, one token longer than the inputs: the last token is only a target."""
+        following, noising, chosen = jr.split(key, 3)
         triggers, outputs = self._rules(rows, chosen)
         upto = jnp.asarray(np.cumsum(self.bigrams.after, axis=1)[:, :-1], jnp.float32)
         begin = jnp.asarray(np.cumsum(self.bigrams.first)[:-1], jnp.float32)
-        chances = jr.uniform(chance, (self.length + 1, rows))
-        blurred = jnp.zeros((self.length, rows), bool)
+        uniform = jr.uniform(following, (self.length + 1, rows))
+        noised = jnp.zeros((self.length, rows), bool)
         if noise is not None:
-            blurred = jr.bernoulli(blur, noise, blurred.shape)
-        first = jnp.sum(begin <= chances[0][:, None], axis=1)
+            noised = jr.bernoulli(noising, noise, noised.shape)
+        first = jnp.sum(begin <= uniform[0][:, None], axis=1)
         if self.planted:
             first = triggers[:, 0]
 
         def follow(token: Int[Array, " row"], now: Any) -> tuple[Any, Any]:
-            chance, noisy, end = now
-            usual = jnp.sum(upto[token] <= chance[:, None], axis=1)
-            asked = token[:, None] == triggers
-            told = jnp.where(noisy, self.noise_token, jnp.sum(asked * outputs, axis=1))
-            usual = jnp.where(end, triggers[:, 0], usual)
-            after = jnp.where(jnp.any(asked, axis=1), told, usual)
+            uniform, noisy, end = now
+            # inverse-CDF sampling of the bigram: how many cumulative probabilities lie below
+            bigram = jnp.sum(upto[token] <= uniform[:, None], axis=1)
+            trigger = token[:, None] == triggers
+            output = jnp.where(noisy, self.noise_token, jnp.sum(trigger * outputs, axis=1))
+            bigram = jnp.where(end, triggers[:, 0], bigram)
+            after = jnp.where(jnp.any(trigger, axis=1), output, bigram)
             return after, after
 
         end = jnp.arange(1, self.length + 1) == (self.length - 1 if self.planted else -1)
-        _, rest = jax.lax.scan(follow, first, (chances[1:], blurred, end))
+        _, rest = jax.lax.scan(follow, first, (uniform[1:], noised, end))
         tokens = jnp.concatenate([first[None], rest]).T
-        seen = tokens[:, :, None] == triggers[:, None, :]
-        return Sequences(tokens, jnp.sum(seen * jnp.cumsum(seen, axis=1), axis=2))
+        is_trigger = tokens[:, :, None] == triggers[:, None, :]
+        return Sequences(tokens, jnp.sum(is_trigger * jnp.cumsum(is_trigger, axis=1), axis=2))
 
     def _rules(self, rows: int, key: Key[Array, ""]) -> tuple[Array, Array]:
         """The triggers of each sequence, all different, and what follows each."""
@@ -147,21 +174,22 @@ class Triggers(Task):
         if self.fixed:
             triggers = jnp.broadcast_to(jnp.asarray(self.commonest), shape)
         else:
-            often = jnp.log(jnp.asarray(self.bigrams.first))
+            # the top k of log p + Gumbel noise are a draw from p without replacement
+            log_first = jnp.log(jnp.asarray(self.bigrams.first))
             _, triggers = jax.lax.top_k(
-                often + jr.gumbel(choosing, (rows, self.vocab)), self.triggers
+                log_first + jr.gumbel(choosing, (rows, self.vocab)), self.triggers
             )
-        likely = self.bigrams.after if self.outputs == "bigram" else np.ones(2 * (self.vocab,))
-        chances = jnp.log(jnp.asarray(likely, jnp.float32))[triggers]
+        after = self.bigrams.after if self.outputs == "bigram" else np.ones(2 * (self.vocab,))
+        logits = jnp.log(jnp.asarray(after, jnp.float32))[triggers]
         if not self.again:
             barred = jnp.any(jnp.arange(self.vocab)[:, None] == triggers[:, None, :], axis=-1)
-            chances = jnp.where(barred[:, None], -jnp.inf, chances)
-        return triggers, jr.categorical(following, chances, axis=-1)
+            logits = jnp.where(barred[:, None], -jnp.inf, logits)
+        return triggers, jr.categorical(following, logits, axis=-1)
 
 
-def some(
-    wanted: Bool[Array, "row place"], number: int, key: Key[Array, ""]
+def sampled(
+    wanted: Bool[Array, "row length"], number: int, key: Key[Array, ""]
 ) -> Int[Array, "row read"]:
-    """Places of each row: those wanted, drawn if there are more of them than one may read."""
-    _, places = jax.lax.top_k(wanted + jr.uniform(key, wanted.shape), number)
-    return places
+    """Positions of each row: those wanted first, a random sample if they are too many."""
+    _, positions = jax.lax.top_k(wanted + jr.uniform(key, wanted.shape), number)
+    return positions

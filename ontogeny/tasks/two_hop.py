@@ -1,11 +1,11 @@
-"""Two hops: what one relation reaches, the next starts from. Never trained together.
+"""Two hops: what one relation reaches, the next starts from. The two are never trained together.
 
 A subject s reaches a bridge b by a relation of the first family, and b an object o by one of the
 second. The identity bridge says of b only that it is b:
 
     first hop     s r1 → b
     second hop    b r2 → o
-    identity      b → b               (or b r1 → b, or b r0 → b: the form is a field)
+    identity      b → b               (or b r1 → b, or b r0 → b: see `form`)
     composed      s r1 r2 → o         (not trained, unless one asks for it)
     skipped       s r2 → o            (not trained)
 
@@ -13,6 +13,7 @@ With complexity k each family has k relations and bridges come in k slices, one 
 first family; k objects can then be reached from a subject. More hops add families in between.
 """
 
+from collections.abc import Iterable
 from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
@@ -20,24 +21,28 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import ConfigError, choice, count, number
+from ..core.fields import ConfigError, Example, choice, count, number
 from ..core.types import Batch, Task
 
 Indices = Int[np.ndarray, " row"]
 
 
 class World(NamedTuple):
-    """Drawn once: which entity has which name, and what is told of each bridge."""
+    """Drawn once per run: which entity has which name, and what training says of each bridge.
+
+    Bridges have uniform draws that fields are compared with: the fields are traced, so that one
+    program runs a sweep over them, and a larger fraction contains the smaller ones.
+    """
 
     names: tuple[Int[Array, " entity"], ...]  # by family, subjects first
-    told: Float[Array, " bridge"]  # its identity is told if this is below `identity`,
-    misled: Float[Array, " bridge"]  # wrongly if this is below `noise`,
-    wrong: Int[Array, " bridge"]  # as being this many places further on;
-    in_training: Float[Array, " bridge"]  # its compositions are shown if this is below `shown`
+    with_identity: Float[Array, " bridge"]  # its identity is in training if below `identity`,
+    noisy: Float[Array, " bridge"]  # with a wrong answer if below `noise`,
+    shift: Int[Array, " bridge"]  # which is the bridge so many further on;
+    in_training: Float[Array, " bridge"]  # its compositions are trained if below `in_training`
 
 
 class Rows(NamedTuple):
-    """Questions `entity relations → answer`, by number, before they are spelled."""
+    """Questions `entity relations → answer`, by entity, before they become tokens."""
 
     entity: Int[Array, " row"]
     relations: Int[np.ndarray, "row relation"]
@@ -46,31 +51,45 @@ class Rows(NamedTuple):
 
 
 class TwoHop(Task):
-    """`s7 r1 → b7`, `b7 r2 → o7`, `b7 → b7` (the bridge); and then: `s7 r1 r2 → ?`"""
+    """`s7 r1 → b7`, `b7 r2 → o7`, `b7 → b7` (the identity bridge); then: `s7 r1 r2 → ?`"""
 
     splits: ClassVar[tuple[str, ...]] = (
         *("train", "first hop", "last hop", "composed", "skipped"),
         *("subjects", "bridges", "restated"),
-        *(
-            "train with compositions",
-            "composed in training",
-            "composed not in training",
-            "with identity",
-            "without identity",
-            "wrong identity",
-        ),
+        *("train with compositions", "composed in training", "composed not in training"),
+        *("with identity", "without identity", "wrong identity"),
     )
-    subjects: int = count(20, least=2)  # N
-    complexity: int = count(1)  # k
-    bridges: int = count(0, least=0)  # in each family between; 0 stands for N k, one for each s r1
-    hops: int = count(2, least=2)
-    map: str = choice("collapsed", "shifted")  # shifted: the object depends on the bridge's slice
-    form: str = choice("alone", "first relation", "own relation")  # of the identity examples
-    letters: int = count(1)  # tokens that spell an entity
-    identity: float = number(1.0, least=0, most=1)  # fraction of bridges whose identity is told
-    noise: float = number(0.0, least=0, most=1)  # probability that it is told wrong
-    ratio: float = number(1.0, above=0)  # κ: how much first hops and identities count
-    in_training: float = number(0.5, least=0, most=1)  # fraction of bridges in `shown` compositions
+    subjects: int = count(20, least=2, doc="N, how many subjects")
+    complexity: int = count(1, doc="k, how many relations each hop has")
+    bridges: int = count(
+        0, least=0, doc="bridges in each family between; 0 stands for N k, one for each s r1"
+    )
+    hops: int = count(2, least=2, doc="how many relations a composition takes")
+    map: str = choice(
+        "collapsed", "shifted", doc="whether the object depends on the bridge's slice: if shifted"
+    )
+    form: str = choice(
+        *("alone", "first relation", "own relation"),
+        doc="of identity examples: b → b, b r1 → b, or b r0 → b",
+    )
+    tokens_per_entity: int = count(1, doc="how many tokens an entity is written with")
+    identity: float = number(
+        1.0, least=0, most=1, doc="fraction of bridges whose identity is in training"
+    )
+    noise: float = number(
+        0.0, least=0, most=1, doc="fraction of those identities that have a wrong answer"
+    )
+    ratio: float = number(1.0, above=0, doc="κ, the weight of first hops and identities")
+    in_training: float = number(
+        0.5, least=0, most=1, doc="fraction of bridges in the split `train with compositions`"
+    )
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [
+            Example(cls(subjects=40, complexity=2, identity=0.5, noise=0.5)),
+            Example(cls(subjects=40, tokens_per_entity=2, hops=3, identity=0.5, noise=0.5)),
+        ]
 
     def __check_init__(self) -> None:
         super().__check_init__()
@@ -80,7 +99,7 @@ class TwoHop(Task):
                 "equal slices"
             )
 
-    # -- who there is
+    # -- the entities
 
     @property
     def slice(self) -> int:
@@ -99,13 +118,13 @@ class TwoHop(Task):
 
     @property
     def symbols(self) -> int:
-        """How many tokens spell entities: the fewest in which each has a spelling of its own."""
+        """How many tokens entities are written with: the fewest that tell all of them apart."""
         entities = sum(self.sizes)
-        return next(n for n in range(2, entities + 1) if n**self.letters >= entities)
+        return next(n for n in range(2, entities + 1) if n**self.tokens_per_entity >= entities)
 
     @property
     def answers(self) -> int:
-        return sum(self.sizes[1:]) if self.letters == 1 else self.symbols
+        return sum(self.sizes[1:]) if self.tokens_per_entity == 1 else self.symbols
 
     @property
     def vocab(self) -> int:
@@ -114,22 +133,22 @@ class TwoHop(Task):
 
     @property
     def starts(self) -> int:
-        """Entities, or their letters."""
+        """Tokens of entities."""
         return self.symbols
 
     @property
     def length(self) -> int:
-        """A composed question, spelled, and all but the last letter of its answer."""
-        return 2 * self.letters + self.hops - 1
+        """A composed question, and all but the last token of its answer."""
+        return 2 * self.tokens_per_entity + self.hops - 1
 
-    # -- what is true
+    # -- the facts
 
     def relation(self, hop: int, which: Indices) -> Indices:
         """The tokens of a hop's relations."""
         return self.symbols + (hop - 1) * self.complexity + which
 
     def reached(self, hop: int, entity: Indices, which: Indices) -> Indices:
-        """Where a hop's relations lead, as places in the families."""
+        """Where a hop's relations lead, as indices in the next family."""
         if hop > 1 and self.map == "shifted":
             return np.asarray((entity + which * self.slice) % self.sizes[hop])
         return np.asarray(which * self.slice + entity % self.slice)
@@ -145,34 +164,35 @@ class TwoHop(Task):
         return visited, which
 
     def world(self, key: Key[Array, ""]) -> World:
-        """Draws who is called what, and which bridges are told, misled about and shown."""
-        names, chances, shifts = jr.split(key, 3)
+        """Draws names, and which bridges have an identity, a wrong one, trained compositions."""
+        names, fractions, shifts = jr.split(key, 3)
         between = sum(self.sizes[1:-1])
         orders = jr.uniform(names, (sum(self.sizes),))
         named = tuple(
             block.start + jnp.argsort(orders[block.start : block.stop])
             for block in (self.numbers(family) for family in range(self.hops + 1))
         )
-        told, misled, shown = jr.uniform(chances, (3, between))
-        return World(named, told, misled, jr.randint(shifts, (between,), 1, self.sizes[1]), shown)
+        identity, noisy, in_training = jr.uniform(fractions, (3, between))
+        shift = jr.randint(shifts, (between,), 1, self.sizes[1])
+        return World(named, identity, noisy, shift, in_training)
 
-    # -- what is asked
+    # -- the questions
 
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
         match split:
             case "train":
-                return self._spelled(self._facts(world))
+                return self._batch(self._facts(world))
             case "train with compositions":
-                return self._spelled(
+                return self._batch(
                     [*self._facts(world), self._composed(world, "composed in training")]
                 )
             case "first hop" | "restated" | "subjects" | "bridges":
-                return self._spelled([self._first(world, split)])
+                return self._batch([self._first(world, split)])
             case _:
-                return self._spelled([self._composed(world, split)])
+                return self._batch([self._composed(world, split)])
 
     def _facts(self, world: World) -> list[Rows]:
-        """Every hop of every entity, and what is told of the bridges."""
+        """Every hop of every entity, and the identities of bridges."""
         facts = []
         for hop in range(1, self.hops + 1):
             entity, which = np.indices((self.sizes[hop - 1], self.complexity)).reshape(2, -1)
@@ -182,29 +202,28 @@ class TwoHop(Task):
         facts[0] = facts[0]._replace(weight=weight)
         size = self.sizes[1]
         for family in range(1, self.hops):
-            place = np.arange(size)
-            here = slice((family - 1) * size, family * size)
+            bridge = np.arange(size)
+            own = slice((family - 1) * size, family * size)
             said = jnp.where(
-                world.misled[here] < self.noise, (place + world.wrong[here]) % size, place
+                world.noisy[own] < self.noise, (bridge + world.shift[own]) % size, bridge
             )
-            told = self._identity(world, family, place)
             facts.append(
-                told._replace(
+                self._identity(world, family, bridge)._replace(
                     answer=world.names[family][said],
-                    weight=self.ratio * (world.told[here] < self.identity),
+                    weight=self.ratio * (world.with_identity[own] < self.identity),
                 )
             )
         return facts
 
-    def _identity(self, world: World, family: int, place: Indices) -> Rows:
+    def _identity(self, world: World, family: int, bridge: Indices) -> Rows:
         """Bridges restated, in the form that the examples have."""
-        own = np.full_like(place, self.complexity)  # one past the last relation of the last family
+        own = np.full_like(bridge, self.complexity)  # one past the last relation of the last family
         relations = {
             "alone": [],
-            "first relation": [(family, place // self.slice)],
+            "first relation": [(family, bridge // self.slice)],
             "own relation": [(self.hops, own)],
         }[self.form]
-        return self._ask(world, (family, place), relations, (family, place))
+        return self._ask(world, (family, bridge), relations, (family, bridge))
 
     def _first(self, world: World, split: str) -> Rows:
         """All pairs of a subject and a first relation: as a question, or one or both ends of it."""
@@ -221,8 +240,8 @@ class TwoHop(Task):
                 return self._ask(world, (1, bridge), [], (1, bridge))
 
     def _composed(self, world: World, split: str) -> Rows:
-        """All compositions, or those of (first) bridges that are shown, told right, told wrong;
-        without what is between; or the last hop of each."""
+        """All compositions; those whose first bridge has a property; the same without the relations
+        before the last; or the last hop of each."""
         visited, which = self.paths()
         first, last = (0, visited[0]), (self.hops, visited[-1])
         if split == "last hop":
@@ -236,17 +255,17 @@ class TwoHop(Task):
                 )
             return self._ask(world, first, [(self.hops, which[-1])], last)
         rows = self._ask(world, first, list(enumerate(which, start=1)), last)
-        shown = world.in_training[visited[1]] < self.in_training
-        told = world.told[visited[1]] < self.identity
-        misled = told & (world.misled[visited[1]] < self.noise)
-        parts = {
-            "composed in training": shown,
-            "composed not in training": ~shown,
-            "with identity": told & ~misled,
-            "without identity": ~told,
+        in_training = world.in_training[visited[1]] < self.in_training
+        identity = world.with_identity[visited[1]] < self.identity
+        wrong = identity & (world.noisy[visited[1]] < self.noise)
+        chosen = {
+            "composed in training": in_training,
+            "composed not in training": ~in_training,
+            "with identity": identity & ~wrong,
+            "without identity": ~identity,
+            "wrong identity": wrong,
         }
-        parts |= {"wrong identity": misled}
-        return rows._replace(weight=parts.get(split, rows.weight) * 1.0)
+        return rows._replace(weight=chosen.get(split, rows.weight) * 1.0)
 
     def _ask(
         self,
@@ -264,21 +283,22 @@ class TwoHop(Task):
             jnp.ones(len(entity[1])),
         )
 
-    def _spelled(self, parts: list[Rows]) -> Batch:
-        """Rows as tokens. What is shorter than the longest is filled up behind its answer."""
-        longest = max(part.relations.shape[1] for part in parts)
+    def _batch(self, kinds: list[Rows]) -> Batch:
+        """Rows as tokens, padded to one length behind the position where the answer is read: models
+        are causal, so that the padding changes nothing."""
+        longest = max(rows.relations.shape[1] for rows in kinds)
         batches = []
-        for entity, relations, answer, weight in parts:
-            spelled = self._letters(answer)
-            tokens = jnp.concatenate([self._letters(entity), relations, spelled[:, :-1]], axis=1)
+        for entity, relations, answer, weight in kinds:
+            targets = self._tokens(answer)
+            tokens = jnp.concatenate([self._tokens(entity), relations, targets[:, :-1]], axis=1)
             inputs = jnp.pad(tokens, ((0, 0), (0, longest - relations.shape[1])))
-            reads = self.letters + relations.shape[1] - 1 + jnp.arange(self.letters)
-            at = jnp.broadcast_to(reads, spelled.shape)
-            weights = jnp.broadcast_to(weight[:, None], spelled.shape)
-            batches.append(Batch(inputs, at, spelled, weights))
+            reads = np.arange(self.tokens_per_entity) + self.tokens_per_entity - 1
+            at = jnp.broadcast_to(relations.shape[1] + reads, targets.shape)
+            weights = jnp.broadcast_to(weight[:, None], targets.shape)
+            batches.append(Batch(inputs, at, targets, weights))
         return Batch(*(jnp.concatenate(field) for field in zip(*batches, strict=True)))
 
-    def _letters(self, entity: Int[Array, " row"]) -> Int[Array, "row letter"]:
-        """The tokens that spell entities, the most telling first."""
-        powers = self.symbols ** np.arange(self.letters)[::-1]
+    def _tokens(self, entity: Int[Array, " row"]) -> Int[Array, "row token"]:
+        """The tokens of entities: their number in base `symbols`, the highest digit first."""
+        powers = self.symbols ** np.arange(self.tokens_per_entity)[::-1]
         return entity[:, None] // powers % self.symbols

@@ -3,22 +3,31 @@
 So one model, of one size, can be given many tasks.
 """
 
+from collections.abc import Iterable
+
 import jax
 from jaxtyping import Array, Bool, Float, Key
 
-from ..core.fields import ConfigError, count
+from ..core.fields import ConfigError, Example, component, count
 from ..core.types import Batch, Task, World
 
 
 class Widened(Task):
     """`task`, in a vocabulary of `vocab` tokens; sequences may be up to `length` long.
 
-    Every token can be an answer, as far as a model knows; those that cannot be are never heard.
+    A model has an output for every token; those that cannot be answers of the task are ignored.
     """
 
-    task: Task
-    vocab: int = count(256)
-    length: int = count(80)
+    task: Task = component(Task, doc="the task itself")
+    vocab: int = count(256, doc="how many tokens there are, at least as many as the task has")
+    length: int = count(80, doc="the longest sequence, at least as long as the task's")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        from .facts import Facts
+
+        small = Facts(most=4, subjects=3, relations=4, choices=3, length=5, rows=20, test_rows=10)
+        return [Example(cls(small, vocab=99, length=9))]
 
     def __check_init__(self) -> None:
         super().__check_init__()
@@ -39,12 +48,12 @@ class Widened(Task):
         return self.task.sample(world, split, key)
 
     def loss(self, outputs: Float[Array, "row read vocab"], batch: Batch) -> Float[Array, ""]:
-        return self.task.loss(self._heard(outputs), batch)
+        return self.task.loss(self._answers(outputs), batch)
 
     def correct(
         self, outputs: Float[Array, "row read vocab"], batch: Batch
     ) -> Bool[Array, "row read"]:
-        return self.task.correct(self._heard(outputs), batch)
+        return self.task.correct(self._answers(outputs), batch)
 
-    def _heard(self, outputs: Float[Array, "row read vocab"]) -> Float[Array, "row read answer"]:
+    def _answers(self, outputs: Float[Array, "row read vocab"]) -> Float[Array, "row read answer"]:
         return jax.lax.slice_in_dim(outputs, 0, self.task.answers, axis=2)

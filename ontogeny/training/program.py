@@ -31,7 +31,7 @@ class MinimalNorm(Solver):
     def solve(self, now: Moment) -> Params:
         batch = now.batch(self.split)
         if batch.at.shape[1] > 1:
-            raise ConfigError("MinimalNorm needs questions with one answer token: letters=1")
+            raise ConfigError("MinimalNorm needs one answer token: tokens_per_entity=1")
         inputs, at, targets, weights = (np.asarray(field) for field in batch)
         asked = weights[:, 0] > 0
         counts = np.zeros((len(inputs), now.task.vocab))
@@ -53,7 +53,7 @@ class SymmetricOptimum(Solver):
         task = now.task
         if not isinstance(task, TwoHop):
             raise ConfigError(f"SymmetricOptimum is about TwoHop, not {type(task).__name__}")
-        wanted = {"complexity": 1, "hops": 2, "letters": 1, "form": "alone", "noise": 0.0}
+        wanted = {"complexity": 1, "hops": 2, "tokens_per_entity": 1, "form": "alone", "noise": 0.0}
         for name, value in wanted.items():
             if getattr(task, name) != value:
                 raise ConfigError(f"SymmetricOptimum needs TwoHop.{name}={value!r}")

@@ -135,7 +135,7 @@ def a_small_gpt2_composes_three_hops(three: Run) -> Iterator[Evidence]:
     "A public replication on a graph of schools, as a negative control (ours)",
     seeds=SEEDS,
     departures=(*SMALL_MODEL, "entities are two drawn letters; the replication had a tokeniser's"),
-    spelled=gpt2(letters=2, form="own relation"),
+    spelled=gpt2(tokens_per_entity=2, form="own relation"),
     single=gpt2(form="own relation"),
 )
 def names_of_two_tokens_break_the_bridge(spelled: Run, single: Run) -> Iterator[Evidence]:

@@ -154,7 +154,7 @@ def gpt2(
     **changes: Any,
 ) -> Sizes:
     """A GPT-2 on two hops: `gamma` scales its initial weights."""
-    behaviour = BEHAVIOUR if changes.get("letters", 1) == 1 else SPELLED
+    behaviour = BEHAVIOUR if changes.get("tokens_per_entity", 1) == 1 else SPELLED
     features: dict[str, Probe] = {
         "alignment": Resemblance("first hop", "bridges"),
         "angles by layer": Angles("first hop", "bridges"),
