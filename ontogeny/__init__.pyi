@@ -2,13 +2,13 @@
 
 from .claims.claim import Claim as Claim
 from .claims.claim import Paper as Paper
-from .claims.claim import Scale as Scale
-from .claims.claim import Sizes as Sizes
-from .claims.claim import Verdict as Verdict
 from .claims.claim import claim as claim
-from .claims.claim import judge as judge
+from .claims.scale import Scale as Scale
+from .claims.scale import Sizes as Sizes
 from .claims.sweep import Sweep as Sweep
 from .claims.sweep import sweep as sweep
+from .claims.verdict import Verdict as Verdict
+from .claims.verdict import judge as judge
 from .core.evidence import Evidence as Evidence
 from .core.evidence import Measurement as Measurement
 from .core.evidence import Outcome as Outcome

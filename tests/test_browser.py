@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from ontogeny import Store, execute
-from ontogeny.claims.claim import find, judge
+from ontogeny.claims.find import find
 from ontogeny.claims.status import remember
+from ontogeny.claims.verdict import judge
 from ontogeny.engine.program import begin
 from ontogeny.engine.serialize import digest, spell
 from ontogeny.models.clauses import sentences_of

@@ -12,20 +12,11 @@ import pytest
 from conftest import tiny
 
 from ontogeny import ConfigError, External, Outcome, Run, Solver
-from ontogeny.claims import renamed
-from ontogeny.claims.claim import (
-    CLAIMS,
-    JUDGED,
-    Claim,
-    Paper,
-    Scale,
-    Sizes,
-    claim,
-    find,
-    judge,
-    weigh,
-    write_json,
-)
+from ontogeny.claims.claim import CLAIMS, Claim, Paper, claim
+from ontogeny.claims.find import find
+from ontogeny.claims.scale import JUDGED, Scale, Sizes
+from ontogeny.claims.verdict import judge, weigh, write_json
+from ontogeny.core import renamed
 from ontogeny.engine import program
 from ontogeny.engine.batch import lanes
 from ontogeny.engine.execute import plan, stage_ends
@@ -243,7 +234,8 @@ def test_an_untested_claim_keeps_its_reason():
 # In a process of its own, where types are not checked: that takes a third of the time.
 PLANNING = """
 import math, sys
-from ontogeny.claims.claim import Scale, all_claims
+from ontogeny.claims.claim import all_claims
+from ontogeny.claims.scale import Scale
 from ontogeny.engine.execute import plan, stage_ends
 from ontogeny.engine.batch import lanes
 from ontogeny.engine.pools import Processes

@@ -209,7 +209,7 @@ def test_runs_lists_and_prunes(folder):
         (["weights", CHEAP, "--experiment", "trainde"], "did you mean 'trained'"),
         (["models", "get", "smolm"], "did you mean 'smollm2-135m'"),
         (["vary", CHEAP], "`vary` is now called `ontogeny sweep`"),
-        (["llm", CHEAP], "no claim about real models is called"),
+        (["llm", CHEAP], "no claim about pretrained models is called"),
     ],
 )
 def test_bad_input_is_named_with_exit_code_2(tmp_path, words, message):

@@ -15,8 +15,8 @@ import pytest
 from conftest import PROBES, tiny
 
 from ontogeny import Cluster, ConfigError, Store, execute
-from ontogeny.claims.claim import find_one
-from ontogeny.claims.claim import judge as claims
+from ontogeny.claims.find import find_one
+from ontogeny.claims.verdict import judge as claims
 from ontogeny.engine import cluster
 from ontogeny.engine.batch import lanes
 from ontogeny.engine.schedule import Progress, WorkerError

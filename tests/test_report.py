@@ -9,8 +9,10 @@ import pytest
 from conftest import tiny
 
 from ontogeny import Measurement, Run, execute
-from ontogeny.claims.claim import Scale, find_one, judge
+from ontogeny.claims.find import find_one
+from ontogeny.claims.scale import Scale
 from ontogeny.claims.status import AGAIN, remember, standing
+from ontogeny.claims.verdict import judge
 from ontogeny.engine.serialize import spell
 from ontogeny.report import figures, latex, pack, tables
 from ontogeny.report.outline import outline

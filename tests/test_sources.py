@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from small import tiny
 
-from ontogeny.claims.claim import Scale, all_claims
+from ontogeny.claims.claim import all_claims
+from ontogeny.claims.scale import Scale
 from ontogeny.engine.serialize import code_behind, digest, record
 
 PROBE = """

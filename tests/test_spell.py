@@ -100,7 +100,8 @@ import sys, time
 sys.path[:0] = sys.argv[1:]
 from small import tiny
 from ontogeny.claims.sweep import sweep
-from ontogeny.claims.claim import CLAIMS, Paper, Scale, claim
+from ontogeny.claims.claim import CLAIMS, Paper, claim
+from ontogeny.claims.scale import Scale
 from ontogeny.engine.execute import plan
 from ontogeny.engine.batch import lanes
 from ontogeny.engine.pools import Processes

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ontogeny.claims.claim import Scale, find_one
+from ontogeny.claims.find import find_one
+from ontogeny.claims.scale import Scale
 from ontogeny.claims.sweep import changed, parse_change, parse_sweep, parse_sweeps, sweep
 from ontogeny.core.fields import ConfigError
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from ontogeny import Outcome
-from ontogeny.claims.claim import CLAIMS, find, judge
+from ontogeny.claims.claim import CLAIMS
+from ontogeny.claims.find import find
+from ontogeny.claims.verdict import judge
 from ontogeny.report.tables import markdown, tally_table, verdicts_page
 
 ROOT = Path(__file__).parent.parent

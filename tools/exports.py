@@ -15,8 +15,10 @@ sys.path.insert(0, str(ROOT))
 COMPONENTS = ("tasks", "models", "training", "probes")
 # and what else one needs to build, run and judge.
 BESIDES = {
-    "claims.claim": "Claim Paper Scale Sizes Verdict claim judge",
+    "claims.claim": "Claim Paper claim",
+    "claims.scale": "Scale Sizes",
     "claims.sweep": "Sweep sweep",
+    "claims.verdict": "Verdict judge",
     "core.evidence": "Evidence Measurement Outcome",
     "core.external": "External Trainer",
     "core.fields": "ConfigError",

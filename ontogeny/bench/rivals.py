@@ -24,7 +24,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from ..claims.claim import Claim, Scale, find, find_one
+from ..claims.claim import Claim
+from ..claims.find import find, find_one
+from ..claims.scale import Scale
 from ..core.external import External
 from ..core.types import Batch, Experiment, Moment, Stage
 from ..engine import program

@@ -8,7 +8,10 @@ from ..core.run import Run
 from ..engine.execute import recall
 from ..engine.serialize import digest, record
 from ..engine.store import Store
-from .claim import JUDGED, Claim, Scale, Verdict, find, weigh
+from .claim import Claim
+from .find import find
+from .scale import JUDGED, Scale
+from .verdict import Verdict, weigh
 
 
 def status(claim: Claim, store: Store, scale: Scale | None = None) -> dict[str, Any]:

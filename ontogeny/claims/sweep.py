@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..core import renamed
 from ..core.external import AnyExperiment
 from ..core.fields import ConfigError, did_you_mean
 from ..core.run import Run
 from ..engine.serialize import edit, paths, value_at
-from . import renamed
-from .claim import Claim, Scale, Verdict, weigh
+from .claim import Claim
+from .scale import Scale
+from .verdict import Verdict, weigh
 
 MOST = 10_000  # points of a grid
 LONGEST = 1000  # characters of a change

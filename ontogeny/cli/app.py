@@ -14,7 +14,7 @@ from cyclopts import App, Group, Parameter
 from ..engine.forkserver import get_ready
 
 if TYPE_CHECKING:
-    from ..claims.claim import Scale
+    from ..claims.scale import Scale
     from ..engine.progress import Counted
     from ..engine.schedule import Pool
     from ..engine.store import Store
@@ -175,7 +175,7 @@ def _problem(error: Exception) -> str:
 
 def scale_of(word: str) -> "Scale":
     """The scale of this name."""
-    from ..claims.claim import Scale
+    from ..claims.scale import Scale
     from ..core.fields import ConfigError, did_you_mean
 
     if word not in list(Scale):

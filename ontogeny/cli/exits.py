@@ -44,7 +44,7 @@ def reason(error: OSError) -> str:
 
 def refuse_old_names(words: Sequence[str]) -> None:
     """An error that names the new command, for one that has been renamed."""
-    from ..claims.renamed import COMMANDS
+    from ..core.renamed import COMMANDS
 
     if words and words[0] in COMMANDS:
         from ..core.fields import ConfigError

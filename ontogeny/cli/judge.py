@@ -31,7 +31,7 @@ from .exits import Incomplete, saving
 @app.command(name="list", group=CLAIMS, help_epilogue="Example: `ontogeny list chain_of_thought`")
 def list_(*patterns: Patterns, json_: AsJson = False, store: StorePath = None) -> None:
     """List the claims, with the last verdict on each."""
-    from ..claims.claim import find
+    from ..claims.find import find
     from ..claims.status import status
     from ..report.terminal import show_list
 
@@ -65,11 +65,9 @@ def judge(
     """
     place, json_ = store_at(store), output_file(json_)
     with executor(place, workers, on) as execute:
-        from ..claims.claim import (  # only now: the forkserver imports at the same time
-            find,
-            write_json,
-        )
-        from ..claims.claim import judge as judge_claims
+        from ..claims.find import find  # only now: the forkserver imports at the same time
+        from ..claims.verdict import judge as judge_claims
+        from ..claims.verdict import write_json
 
         size = scale_of(scale)
         verdicts = judge_claims(find(list(patterns)), execute, size, seeds)
@@ -90,7 +88,7 @@ def judge(
 @app.command(group=CLAIMS, help_epilogue="Example: `ontogeny show attention_stays_balanced`")
 def show(claim: ClaimName, /, *, scale: ScaleName = "laptop", store: StorePath = None) -> None:
     """Show a claim: its sentence, where the paper says it, its experiments and last verdict."""
-    from ..claims.claim import find_one
+    from ..claims.find import find_one
     from ..claims.status import status
     from ..report.terminal import show_claim
 
@@ -130,7 +128,7 @@ def sweep(
     Two sweeps make a phase diagram.
     """
     from ..claims import sweep as sweeps_of
-    from ..claims.claim import find_one
+    from ..claims.find import find_one
     from ..engine.files import write_whole
     from ..engine.serialize import digest
     from ..report import figures

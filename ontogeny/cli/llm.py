@@ -50,10 +50,11 @@ def llm(
     store: StorePath = None,
 ) -> None:
     """Judge a claim about pretrained language models on one of them (extra [llm])."""
-    from ..claims.claim import Scale, write_json
     from ..claims.pretrained import asked_of
+    from ..claims.scale import Scale
     from ..claims.status import remember
     from ..claims.sweep import parse_change, sweep
+    from ..claims.verdict import write_json
     from ..engine.files import write_whole
     from ..llm.shelf import DEFAULT
     from ..report.terminal import show_verdicts

@@ -77,7 +77,7 @@ def figures(
     store: StorePath = None,
 ) -> None:
     """Write a judged claim's figures for a paper: PDF, SVG and PNG, data, LaTeX table, BibTeX."""
-    from ..claims.claim import find_one
+    from ..claims.find import find_one
     from ..claims.status import standing
     from ..core.fields import ConfigError
     from ..report.published import publish

@@ -75,7 +75,8 @@ def export(
     store: StorePath = None,
 ) -> None:
     """Write tidy tables: the evidence of every verdict, and what every probe measured."""
-    from ..claims.claim import JUDGED, find
+    from ..claims.find import find
+    from ..claims.scale import JUDGED
     from ..claims.status import Standing, standing
     from ..core.fields import ConfigError, did_you_mean
     from ..report import tidy
@@ -128,7 +129,7 @@ def weights(
     scale: ScaleName = "laptop",
 ) -> None:
     """Train one of a claim's models again and save its parameters for other tools."""
-    from ..claims.claim import find_one
+    from ..claims.find import find_one
     from ..core.fields import ConfigError, did_you_mean
     from ..core.types import Experiment
     from ..engine.weights import check, trained, write

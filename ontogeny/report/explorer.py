@@ -14,7 +14,9 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
-from ..claims.claim import Claim, Scale, all_claims, find_one
+from ..claims.claim import Claim, all_claims
+from ..claims.find import find_one
+from ..claims.scale import Scale
 from ..claims.status import last_said
 from ..claims.sweep import changed, parse_change, parse_sweeps
 from ..core.external import AnyExperiment

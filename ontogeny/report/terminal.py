@@ -7,8 +7,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ..claims.claim import Claim, Scale, Verdict
+from ..claims.claim import Claim
+from ..claims.scale import Scale
 from ..claims.sweep import Sweep
+from ..claims.verdict import Verdict
 from ..engine.serialize import spell
 from ..engine.store import Store
 from .outline import outline

@@ -4,7 +4,8 @@ import time
 from importlib.metadata import version
 from typing import Any
 
-from ..claims.claim import JUDGED, Scale, find
+from ..claims.find import find
+from ..claims.scale import JUDGED, Scale
 from ..claims.status import Standing, last_said, standing
 from ..engine.store import Store
 from .page import live_page, page

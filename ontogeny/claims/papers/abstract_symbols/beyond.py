@@ -11,27 +11,27 @@ from ....theory.template import parse_all
 from ....theory.template_kernel import TemplateKernel, learning_curve, samples_to_learn
 from ....theory.template_sets import random_templates
 from ....training.kernel import seen_by
-from ...claim import Sizes, claim
-from . import theorems
-from .setting import KERNEL, OURS, PAPER, RIDGE, SEEDS, learnt, regressed_upto, trained
+from ...claim import claim
+from ...scale import Sizes
+from .setting import KERNEL, OURS, PAPER, RIDGE, SEEDS, TASKS, learnt, regressed_upto, trained
 
 GIVING = (
     "If α gives β 5 γ , how many γ does β gain ?: +1",
     "If α gives β 5 γ , how many γ does α gain ?: -1",
 )
-TASKS = {
-    **theorems.TASKS,
+NINE_TASKS = {
+    **TASKS,
     "three at random": random_templates(3, 4, seed=1),
     "with a regular token": random_templates(2, 3, regular=1, seed=2),
     "word problem": GIVING,
 }
-SAMPLES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+REGRESSION_SAMPLES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 LEVEL = 0.25
 
 
 def _theory(name: str) -> tuple[TemplateKernel, np.ndarray]:
     """A task's kernel between templates, and their labels."""
-    templates = parse_all(TASKS[name])
+    templates = parse_all(NINE_TASKS[name])
     labels = np.array([template.value for template in templates], float)
     return seen_by(KernelMachine(), templates), labels
 
@@ -41,7 +41,10 @@ def _theory(name: str) -> tuple[TemplateKernel, np.ndarray]:
     "Lemma 4.5, made quantitative (ours)",
     seeds=SEEDS,
     departures=KERNEL,
-    by_task={name: regressed_upto(templates, SAMPLES) for name, templates in TASKS.items()},
+    by_task={
+        name: regressed_upto(templates, REGRESSION_SAMPLES)
+        for name, templates in NINE_TASKS.items()
+    },
 )
 def the_template_matrix_predicts_sample_complexity(
     by_task: Mapping[str, Mapping[int, Run]],
@@ -59,14 +62,19 @@ def the_template_matrix_predicts_sample_complexity(
         yield falls_below(losses, LEVEL).within_factor(known, 1.5)
 
 
-GRID = Sizes(laptop=(64, 128, 256, 512, 1024, 2048), paper=(64, 128, 256, 512, 1024, 2048, 8192))
+TRAINED_SAMPLES = Sizes(
+    laptop=(64, 128, 256, 512, 1024, 2048), paper=(64, 128, 256, 512, 1024, 2048, 8192)
+)
 
 
 @claim(
     PAPER,
     "Section 4.3, conditioning and sample efficiency of trained transformers (ours)",
     departures=OURS,
-    by_task={name: trained(templates, GRID) for name, templates in TASKS.items()},
+    by_task=lambda scale: {
+        name: trained(scale, templates, TRAINED_SAMPLES(scale))
+        for name, templates in NINE_TASKS.items()
+    },
 )
 def predicted_sample_complexity_ranks_tasks_for_transformers(
     by_task: Mapping[str, Mapping[int, Run]],

@@ -1,10 +1,11 @@
 """The figures: how many samples it takes until unseen symbols are understood."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ....core.evidence import Evidence
 from ....core.run import Run
-from ....models.one_hot_mlp import OneHotMLP
+from ....core.types import Experiment
 from ....models.recurrent import LSTM, Elman
 from ....theory.template_sets import (
     COPY,
@@ -15,23 +16,27 @@ from ....theory.template_sets import (
     SAME_DIFFERENT,
     majority,
 )
-from ...claim import Sizes, claim, lazily, untested
+from ...claim import claim, untested
+from ...scale import Scale, Sizes
 from . import published
 from .setting import (
+    BOTH_IDENTITIES,
     FEW,
     IDENTITIES,
+    KQ_IDENTITY,
+    MLP,
+    NO_IDENTITY,
     OURS,
     PAPER,
     SEEDS,
     UPTO,
-    at,
+    VO_IDENTITY,
     best,
-    identities,
     learnt,
     learnt_in,
-    only,
     points,
     trained,
+    trained_on,
 )
 
 Runs = dict[int, Run]
@@ -44,9 +49,9 @@ HALF = 0.5  # the level of the test loss, or of the test error, at which a task 
     seeds=SEEDS,
     headline=True,
     departures=IDENTITIES,
-    plain=trained(SAME_DIFFERENT, FEW),
-    matching=identities(SAME_DIFFERENT, FEW),
-    mlp=trained(SAME_DIFFERENT, FEW, model=OneHotMLP, small={}),
+    plain=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale)),
+    matching=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale), **KQ_IDENTITY),
+    mlp=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale), **MLP),
 )
 def same_or_different_of_unseen_symbols(
     plain: Runs, matching: Runs, mlp: Runs
@@ -70,8 +75,8 @@ def same_or_different_of_unseen_symbols(
     "Figure 1, at 256 samples",
     seeds=SEEDS,
     departures=IDENTITIES,
-    plain=only(trained(PRINT_NUMBER, at(256))),
-    matching=only(identities(PRINT_NUMBER, at(256))),
+    plain=lambda scale: trained_on(scale, PRINT_NUMBER, 256),
+    matching=lambda scale: trained_on(scale, PRINT_NUMBER, 256, **KQ_IDENTITY),
 )
 def a_qk_identity_generalizes_to_unseen_variable_names(
     plain: Run, matching: Run
@@ -88,8 +93,8 @@ def a_qk_identity_generalizes_to_unseen_variable_names(
     "Figure 1",
     seeds=SEEDS,
     departures=IDENTITIES,
-    plain=trained(PRINT_NUMBER, UPTO),
-    matching=identities(PRINT_NUMBER, UPTO),
+    plain=lambda scale: trained(scale, PRINT_NUMBER, UPTO(scale)),
+    matching=lambda scale: trained(scale, PRINT_NUMBER, UPTO(scale), **KQ_IDENTITY),
 )
 def a_qk_identity_cuts_the_samples_for_unseen_variable_names(
     plain: Runs, matching: Runs
@@ -112,10 +117,12 @@ def a_qk_identity_cuts_the_samples_for_unseen_variable_names(
 STRINGS = Sizes(laptop=(16, 64, 256, 1024), paper=(16, 64, 256, 1024, 2048, 4096, 8192))
 
 
-def _symbolic(make: Callable[..., Sizes], **both: bool) -> Sizes:
-    small = make(PRINT_STRING, STRINGS, tied=True, **both)
-    large = make(PRINT_STRING, STRINGS, tied=True, depth=4, width=512, **both)
-    return Sizes(small.laptop, large.paper)
+SYMBOLIC_SIZE: Sizes[dict[str, Any]] = Sizes(laptop={}, paper={"depth": 4, "width": 512})
+
+
+def _symbolic(scale: Scale, **identities: Any) -> dict[int, Experiment]:
+    fields = SYMBOLIC_SIZE(scale) | identities
+    return trained(scale, PRINT_STRING, STRINGS(scale), tied=True, **fields)
 
 
 @claim(
@@ -123,8 +130,8 @@ def _symbolic(make: Callable[..., Sizes], **both: bool) -> Sizes:
     "Figure 2",
     seeds=SEEDS,
     departures=(*IDENTITIES, "depth 2 and width 64 on a laptop (the paper's: 4 and 512)"),
-    plain=_symbolic(trained),
-    both=_symbolic(identities, vo_identity=True),
+    plain=_symbolic,
+    both=lambda scale: _symbolic(scale, **BOTH_IDENTITIES),
 )
 def both_identities_cut_the_samples_for_symbolic_answers(
     plain: Runs, both: Runs
@@ -142,7 +149,9 @@ def both_identities_cut_the_samples_for_symbolic_answers(
 # ------------------------------------------------------------------------------------ Figure 5
 
 DIMENSIONS = Sizes(laptop=(32, 64, 128, 256), paper=(64, 128, 256, 512, 1024, 2048, 4096))
-COPIES = Sizes(laptop=(16, 32, 64, 128, 256), paper=(4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048))
+COPY_SAMPLES = Sizes(
+    laptop=(16, 32, 64, 128, 256), paper=(4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+)
 COPY_STEPS = Sizes(laptop=600, paper=1000)
 COPYING = (
     Sizes(
@@ -155,17 +164,22 @@ COPYING = (
 )
 
 
-def _copying(vo_identity: bool) -> Sizes:
+def _copying(scale: Scale, identity: Mapping[str, Any]) -> dict[int, dict[int, Experiment]]:
     """The copying task by embedding dimension, then by samples."""
+    fields: dict[str, Any] = {"tied": True, "steps": COPY_STEPS(scale), **identity}
+    return {
+        width: trained(scale, COPY, COPY_SAMPLES(scale), width=width, **fields)
+        for width in DIMENSIONS(scale)
+    }
 
-    def by_samples(width: int) -> Sizes:
-        fields = {"tied": True, "width": width, "steps": COPY_STEPS}
-        return identities(COPY, COPIES, kq_identity=False, vo_identity=vo_identity, **fields)
 
-    return lazily(lambda scale: {w: by_samples(w).at(scale) for w in DIMENSIONS.at(scale)})
-
-
-@claim(PAPER, "Figure 5a", seeds=SEEDS, departures=COPYING, by_width=_copying(False))
+@claim(
+    PAPER,
+    "Figure 5a",
+    seeds=SEEDS,
+    departures=COPYING,
+    by_width=lambda scale: _copying(scale, NO_IDENTITY),
+)
 def larger_embeddings_copy_unseen_symbols_worse(by_width: Mapping[int, Runs]) -> Iterator[Evidence]:
     """The larger its embedding, the more samples a transformer needs until it copies a symbol that
     it never saw."""
@@ -183,7 +197,13 @@ def larger_embeddings_copy_unseen_symbols_worse(by_width: Mapping[int, Runs]) ->
         yield best(large[n], "test error").exceeds(best(small[n], "test error"), by=0.3)
 
 
-@claim(PAPER, "Figure 5b", seeds=SEEDS, departures=COPYING, by_width=_copying(True))
+@claim(
+    PAPER,
+    "Figure 5b",
+    seeds=SEEDS,
+    departures=COPYING,
+    by_width=lambda scale: _copying(scale, VO_IDENTITY),
+)
 def an_ov_identity_repairs_copying_at_every_width(
     by_width: Mapping[int, Runs],
 ) -> Iterator[Evidence]:
@@ -198,14 +218,14 @@ def an_ov_identity_repairs_copying_at_every_width(
 # ----------------------------------------------------------------------------- Figures 21 and 24
 
 UNREAD = ("the RNN reads its last state, the LSTM starts from zero; both have width 128",)
-ARCHITECTURES = {
-    "plain": trained(ENDS_OR_TAIL, FEW),
-    "matching": identities(ENDS_OR_TAIL, FEW),
-    "copying": identities(ENDS_OR_TAIL, FEW, kq_identity=False, vo_identity=True),
-    "both": identities(ENDS_OR_TAIL, FEW, vo_identity=True),
-    "MLP": trained(ENDS_OR_TAIL, FEW, model=OneHotMLP, small={}),
-    "RNN": trained(ENDS_OR_TAIL, FEW, model=Elman, small={}),
-    "LSTM": trained(ENDS_OR_TAIL, FEW, model=LSTM, small={}),
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "matching": KQ_IDENTITY,
+    "copying": VO_IDENTITY,
+    "both": BOTH_IDENTITIES,
+    "MLP": MLP,
+    "RNN": {"model": Elman, "small": {}},
+    "LSTM": {"model": LSTM, "small": {}},
 }
 
 
@@ -214,7 +234,10 @@ ARCHITECTURES = {
     "Figure 21",
     seeds=SEEDS,
     departures=(*IDENTITIES, *UNREAD),
-    by_architecture=ARCHITECTURES,
+    by_architecture=lambda scale: {
+        name: trained(scale, ENDS_OR_TAIL, FEW(scale), **changes)
+        for name, changes in ARCHITECTURES.items()
+    },
 )
 def transformers_need_fewest_samples(by_architecture: Mapping[str, Runs]) -> Iterator[Evidence]:
     """On αβα against αββ identities, the first above all, cut the samples that a transformer needs;
@@ -238,22 +261,22 @@ def transformers_need_fewest_samples(by_architecture: Mapping[str, Runs]) -> Ite
     "Figure 24",
     seeds=SEEDS,
     departures=(*OURS, "XXᵀ is put beside the one-hots with factor 1"),
-    plain=trained(ENDS_OR_TAIL, FEW, model=OneHotMLP, small={}),
-    told=trained(ENDS_OR_TAIL, FEW, model=OneHotMLP, small={}, incidence=1.0),
+    plain=lambda scale: trained(scale, ENDS_OR_TAIL, FEW(scale), **MLP),
+    given=lambda scale: trained(scale, ENDS_OR_TAIL, FEW(scale), **MLP, incidence=1.0),
 )
-def an_mlp_given_token_equalities_generalizes(plain: Runs, told: Runs) -> Iterator[Evidence]:
+def an_mlp_given_token_equalities_generalizes(plain: Runs, given: Runs) -> Iterator[Evidence]:
     """A multilayer perceptron that is given XXᵀ beside its input generalises to unseen symbols
     after a few samples; without, never."""
     yield from points("MLP", plain, published.INCIDENCE["MLP"])
-    yield from points("with XXᵀ", told, published.INCIDENCE["with XXᵀ"])
-    yield best(told[32]).below(0.3, paper=published.INCIDENCE["with XXᵀ"][32])
+    yield from points("with XXᵀ", given, published.INCIDENCE["with XXᵀ"])
+    yield best(given[32]).below(0.3, paper=published.INCIDENCE["with XXᵀ"][32])
     for run in plain.values():
         yield best(run).above(0.9, paper=1.0)
 
 
 # ----------------------------------------------------------------------------- Figures 16 and 22
 
-LENGTHS = (2, 4, 6)
+MAJORITIES = (2, 4, 6)
 
 
 @claim(
@@ -261,9 +284,12 @@ LENGTHS = (2, 4, 6)
     "Figure 16",
     seeds=SEEDS,
     departures=OURS,
-    by_task={
-        "pairs or turns": trained(PAIRS_OR_TURNS, FEW),
-        **{f"majority of {length}": trained(majority(length), FEW) for length in LENGTHS},
+    by_task=lambda scale: {
+        "pairs or turns": trained(scale, PAIRS_OR_TURNS, FEW(scale)),
+        **{
+            f"majority of {length}": trained(scale, majority(length), FEW(scale))
+            for length in MAJORITIES
+        },
     },
 )
 def majorities_of_longer_strings_are_harder(by_task: Mapping[str, Runs]) -> Iterator[Evidence]:
@@ -284,8 +310,12 @@ def majorities_of_longer_strings_are_harder(by_task: Mapping[str, Runs]) -> Iter
     "Figure 22",
     seeds=SEEDS,
     departures=IDENTITIES,
-    matching={length: identities(majority(length), FEW) for length in LENGTHS},
-    plain={length: trained(majority(length), FEW) for length in LENGTHS},
+    matching=lambda scale: {
+        length: trained(scale, majority(length), FEW(scale), **KQ_IDENTITY) for length in MAJORITIES
+    },
+    plain=lambda scale: {
+        length: trained(scale, majority(length), FEW(scale)) for length in MAJORITIES
+    },
 )
 def a_qk_identity_helps_with_majorities(
     matching: Mapping[int, Runs], plain: Mapping[int, Runs]
@@ -300,7 +330,7 @@ def a_qk_identity_helps_with_majorities(
     yield best(matching[4][512]).below(HALF, paper=paper[4][512])
 
 
-# ------------------------------------------------------------------------ what needs real models
+# ------------------------------------------------------------------- what needs pretrained models
 
 untested(
     PAPER,

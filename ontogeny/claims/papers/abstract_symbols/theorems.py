@@ -8,43 +8,26 @@ from ....core.evidence import Evidence, Measurement
 from ....core.run import Run
 from ....core.types import Experiment, Probe
 from ....models.copying import CopyingAttention
-from ....models.one_hot_mlp import OneHotMLP
 from ....probes.separation import Separation
 from ....probes.tangent import Transfer
 from ....tasks.templates import Templates
-from ....theory.template_sets import (
-    COPY,
-    ENDS_OR_TAIL,
-    PAIRS_OR_TURNS,
-    PRINT_NUMBER,
-    SAME_DIFFERENT,
-    majority,
-    random_templates,
-)
+from ....theory.template_sets import COPY, ENDS_OR_TAIL
 from ...claim import claim
 from .setting import (
     IDENTITIES,
     KERNEL,
+    KQ_IDENTITY,
     LOSSES,
+    MLP,
     PAPER,
     SEEDS,
-    at,
-    identities,
-    only,
+    TASKS,
     regressed,
     regressed_upto,
-    trained,
+    trained_on,
 )
 
-NUMBERS = (16, 64, 256, 1024)
-TASKS = {
-    "same or different": SAME_DIFFERENT,
-    "αβα or αββ": ENDS_OR_TAIL,
-    "ααββ or αβαβ": PAIRS_OR_TURNS,
-    "majority of 4": majority(4),
-    "five at random": random_templates(5, 5),
-    "program": PRINT_NUMBER,
-}
+SAMPLES = (16, 64, 256, 1024)
 
 
 def _beyond_error(measured: Measurement) -> Measurement:
@@ -62,7 +45,7 @@ def _beyond_error(measured: Measurement) -> Measurement:
     "Theorem 4.4, samples",
     seeds=SEEDS,
     departures=KERNEL,
-    by_samples=regressed_upto(ENDS_OR_TAIL, NUMBERS),
+    by_samples=regressed_upto(ENDS_OR_TAIL, SAMPLES),
 )
 def kernel_regression_generalizes_to_unseen_symbols(
     by_samples: Mapping[int, Run],
@@ -72,7 +55,7 @@ def kernel_regression_generalizes_to_unseen_symbols(
     losses = {n: run.final("test loss") for n, run in by_samples.items()}
     for n, loss in losses.items():
         yield loss.beside(None, series="test loss", x=n)
-    for fewer, more in pairwise(NUMBERS):
+    for fewer, more in pairwise(SAMPLES):
         yield losses[fewer].exceeds(losses[more])
     yield losses[1024].below(0.1)
 
@@ -122,7 +105,7 @@ def more_samples_lower_the_error_on_every_template_task(
     "Theorem 4.4, label noise",
     seeds=SEEDS,
     departures=(*KERNEL, "labels of training have noise of standard deviation ½, the ridge is 1"),
-    by_samples=regressed_upto(ENDS_OR_TAIL, NUMBERS, noise=0.5, ridge=1.0),
+    by_samples=regressed_upto(ENDS_OR_TAIL, SAMPLES, noise=0.5, ridge=1.0),
 )
 def noisy_labels_are_averaged_out(by_samples: Mapping[int, Run]) -> Iterator[Evidence]:
     """With noisy labels the error on unseen symbols still falls as samples grow in number."""
@@ -135,7 +118,7 @@ def noisy_labels_are_averaged_out(by_samples: Mapping[int, Run]) -> Iterator[Evi
     "Claim D.2",
     seeds=SEEDS,
     departures=KERNEL,
-    by_samples=regressed_upto(ENDS_OR_TAIL, NUMBERS),
+    by_samples=regressed_upto(ENDS_OR_TAIL, SAMPLES),
 )
 def regression_approaches_the_idealised_estimator(
     by_samples: Mapping[int, Run],
@@ -209,18 +192,18 @@ def the_attention_kernel_is_not_degenerate(by_layer: Mapping[str, Run]) -> Itera
 
 # -------------------------------------------------------------------------- Theorems 5.1 and 5.2
 
-WIDTHS = (64, 256, 1024, 4096)
-PARTS: dict[str, Probe] = {
-    f"transfer of {part}": Transfer("test", trainable=(part,)) for part in ("embed", "value", "out")
+COPYING_WIDTHS = (64, 256, 1024, 4096)
+TRANSFERS: dict[str, Probe] = {
+    f"transfer of {name}": Transfer("test", trainable=(name,)) for name in ("embed", "value", "out")
 }
 
 
-def _copying(vo_identity: float, probes: dict[str, Probe]) -> dict[int, Experiment]:
-    """At initialisation: nothing is trained."""
+def _at_initialisation(vo_identity: float, probes: dict[str, Probe]) -> dict[int, Experiment]:
+    """The copying task by width; nothing is trained."""
     task = Templates.of(*COPY, samples=32.0, most=32, test_rows=10)
     return {
         width: Experiment(task, CopyingAttention(width, vo_identity=vo_identity), (), probes)
-        for width in WIDTHS
+        for width in COPYING_WIDTHS
     }
 
 
@@ -229,17 +212,17 @@ def _copying(vo_identity: float, probes: dict[str, Probe]) -> dict[int, Experime
     "Theorem 5.1",
     seeds=SEEDS,
     departures=("4 heads of 64; 32 symbols in training, 10 to test",),
-    by_width=_copying(0.0, PARTS),
+    by_width=_at_initialisation(0.0, TRANSFERS),
 )
 def wide_attention_does_not_begin_to_copy(by_width: Mapping[int, Run]) -> Iterator[Evidence]:
     """At the start of training the loss on unseen symbols does not fall with the training loss,
     whatever the learning rates, as the embedding grows."""
-    for part in PARTS:
-        sizes = {width: run.final(part).magnitude() for width, run in by_width.items()}
+    for transfer in TRANSFERS:
+        sizes = {width: run.final(transfer).magnitude() for width, run in by_width.items()}
         for width, size in sizes.items():
-            yield size.beside(0.0, series=part, x=width)
-        yield sizes[WIDTHS[0]].exceeds(sizes[WIDTHS[-1]])
-        yield sizes[WIDTHS[-1]].below(0.02, paper=0.0)
+            yield size.beside(0.0, series=transfer, x=width)
+        yield sizes[COPYING_WIDTHS[0]].exceeds(sizes[COPYING_WIDTHS[-1]])
+        yield sizes[COPYING_WIDTHS[-1]].below(0.02, paper=0.0)
 
 
 @claim(
@@ -247,14 +230,14 @@ def wide_attention_does_not_begin_to_copy(by_width: Mapping[int, Run]) -> Iterat
     "Theorem 5.2",
     seeds=SEEDS,
     departures=("4 heads of 64; 32 symbols in training, 10 to test",),
-    by_width=_copying(1.0, {"transfer of b": Transfer("test", trainable=("b",))}),
+    by_width=_at_initialisation(1.0, {"transfer of b": Transfer("test", trainable=("b",))}),
 )
 def an_ov_identity_begins_to_copy_at_any_width(by_width: Mapping[int, Run]) -> Iterator[Evidence]:
     """With W_V W_Oᵀ + b I the loss on unseen symbols falls at the start of training by a constant,
     however wide the embedding: as fast as the training loss."""
     for width, run in by_width.items():
         yield run.final("transfer of b").beside(None, series="transfer of b", x=width)
-    yield by_width[WIDTHS[-1]].final("transfer of b").near(1.0, within=0.1)
+    yield by_width[COPYING_WIDTHS[-1]].final("transfer of b").near(1.0, within=0.1)
 
 
 # ------------------------------------------------------------------------------------ Theorem I.2
@@ -267,8 +250,8 @@ UNSEEN = {**LOSSES, "separation": Separation("test")}
     "Theorem I.2 and Lemma I.7",
     seeds=20,
     departures=IDENTITIES,
-    mlp=only(trained(ENDS_OR_TAIL, at(512), model=OneHotMLP, small={}, probes=UNSEEN)),
-    matching=only(identities(ENDS_OR_TAIL, at(512), probes=UNSEEN)),
+    mlp=lambda scale: trained_on(scale, ENDS_OR_TAIL, 512, probes=UNSEEN, **MLP),
+    matching=lambda scale: trained_on(scale, ENDS_OR_TAIL, 512, probes=UNSEEN, **KQ_IDENTITY),
 )
 def mlps_cannot_tell_unseen_strings_apart(mlp: Run, matching: Run) -> Iterator[Evidence]:
     """However long it is trained, a multilayer perceptron says on average the same of every string

@@ -10,7 +10,8 @@ from ....models.clauses import ClauseTransformer
 from ....probes.lego import Gap
 from ....tasks.lego import Lego, split_of
 from ....training.descent import AdamW
-from ...claim import Sizes, claim, lazily
+from ...claim import claim
+from ...scale import Scale, Sizes
 from .setting import CYCLIC, PAPER, SYMMETRIC, curve, length_generalization, rollout, solved_length
 
 
@@ -35,9 +36,9 @@ FRESH = {
     name: FIXED_SET[name]._replace(train_size=0)
     for name in ("text", "embeddings", "residual stream", "residual stream and norms")
 }
-STEPS = Sizes(laptop=8000, paper=40000)
-WIDTH = Sizes(laptop=64, paper=128)
-VARIABLES = Sizes(laptop=100, paper=200)
+INGREDIENT_STEPS = Sizes(laptop=8000, paper=40000)
+INGREDIENT_WIDTH = Sizes(laptop=64, paper=128)
+INGREDIENT_VARIABLES = Sizes(laptop=100, paper=200)
 SMALLER = (
     Sizes(
         laptop="100 variables, width 64, 128 neurons, batches of 128, 8,000 steps of Adam",
@@ -46,27 +47,28 @@ SMALLER = (
 )
 
 
-def _trained(scale: str, action: str, setting: Setting) -> Experiment:
+def _ingredients(scale: Scale, action: str, setting: Setting) -> Experiment:
     task = Lego(
-        action=action, variables=VARIABLES.at(scale), train_size=setting.train_size, rows=128
+        action=action,
+        variables=INGREDIENT_VARIABLES(scale),
+        train_size=setting.train_size,
+        rows=128,
     )
     model = ClauseTransformer(
-        width=WIDTH.at(scale),
-        neurons=2 * WIDTH.at(scale),
+        width=INGREDIENT_WIDTH(scale),
+        neurons=2 * INGREDIENT_WIDTH(scale),
         one_hot=setting.one_hot,
         residual=setting.residual,
         normed=setting.normed,
     )
     probes = length_generalization(task) | {"gap": Gap(split_of(task.chain))}
-    stage = AdamW(steps=STEPS.at(scale), learning_rate=setting.learning_rate)
+    stage = AdamW(steps=INGREDIENT_STEPS(scale), learning_rate=setting.learning_rate)
     return Experiment(task, model, (stage,), probes, evaluations=4)
 
 
-def _group(action: str, settings: Mapping[str, Setting]) -> Sizes:
+def _group(scale: Scale, action: str, settings: Mapping[str, Setting]) -> dict[str, Experiment]:
     """A group in each of some settings."""
-    return lazily(
-        lambda scale: {name: _trained(scale, action, settings[name]) for name in settings}
-    )
+    return {name: _ingredients(scale, action, setting) for name, setting in settings.items()}
 
 
 def _table(cyclic: Mapping[str, Run], symmetric: Mapping[str, Run]) -> Iterator[Evidence]:
@@ -82,8 +84,8 @@ def _table(cyclic: Mapping[str, Run], symmetric: Mapping[str, Run]) -> Iterator[
     PAPER,
     "Figure 1a, ingredient by ingredient: a fixed training set (ours)",
     departures=SMALLER,
-    cyclic=_group(CYCLIC, FIXED_SET),
-    symmetric=_group(SYMMETRIC, FIXED_SET),
+    cyclic=lambda scale: _group(scale, CYCLIC, FIXED_SET),
+    symmetric=lambda scale: _group(scale, SYMMETRIC, FIXED_SET),
 )
 def on_a_fixed_training_set_cyclic_groups_generalize_farther(
     cyclic: Mapping[str, Run], symmetric: Mapping[str, Run]
@@ -102,8 +104,8 @@ def on_a_fixed_training_set_cyclic_groups_generalize_farther(
     PAPER,
     "Figure 1a, ingredient by ingredient: fresh samples (ours)",
     departures=SMALLER,
-    cyclic=_group(CYCLIC, FRESH),
-    symmetric=_group(SYMMETRIC, FRESH),
+    cyclic=lambda scale: _group(scale, CYCLIC, FRESH),
+    symmetric=lambda scale: _group(scale, SYMMETRIC, FRESH),
 )
 def on_fresh_samples_the_residual_stream_decides(
     cyclic: Mapping[str, Run], symmetric: Mapping[str, Run]
@@ -127,11 +129,9 @@ def on_fresh_samples_the_residual_stream_decides(
 EMBEDDED = (*SMALLER, "embeddings, a fixed training set of 20,000")
 
 
-def _groups(*names: str) -> Sizes:
+def _groups(scale: Scale, *names: str) -> dict[str, Experiment]:
     """Groups, with embeddings and a fixed training set."""
-    return lazily(
-        lambda scale: {name: _trained(scale, name, FIXED_SET["embeddings"]) for name in names}
-    )
+    return {name: _ingredients(scale, name, FIXED_SET["embeddings"]) for name in names}
 
 
 def _lengths(groups: Mapping[str, Run]) -> dict[str, Measurement]:
@@ -142,7 +142,7 @@ def _lengths(groups: Mapping[str, Run]) -> dict[str, Measurement]:
     PAPER,
     "Section 5, distractors: the number of values (ours)",
     departures=EMBEDDED,
-    groups=_groups("C3", "C6", "C12", "C25"),
+    groups=lambda scale: _groups(scale, "C3", "C6", "C12", "C25"),
 )
 def more_values_generalize_farther_in_length(groups: Mapping[str, Run]) -> Iterator[Evidence]:
     """In simply transitive groups too, a wrong clause may give the right value: the same action
@@ -162,7 +162,7 @@ ACTIONS = {"C5": 5, "D5": 10, "A5": 60, "S5": 120}
     PAPER,
     "Section 5, distractors: the number of actions (ours)",
     departures=EMBEDDED,
-    groups=_groups(*ACTIONS),
+    groups=lambda scale: _groups(scale, *ACTIONS),
 )
 def more_actions_on_as_many_values_generalize_less_far(
     groups: Mapping[str, Run],

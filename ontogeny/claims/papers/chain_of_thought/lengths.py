@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 from ....core.evidence import Evidence
 from ....core.run import Run
@@ -12,7 +11,8 @@ from ....probes.behaviour import Accuracy, Loss
 from ....tasks.lego import Lego, split_of
 from ....training.descent import AdamW
 from ....training.lego import ChainAdamW, RequireAccuracy
-from ...claim import Sizes, claim, lazily
+from ...claim import claim
+from ...scale import Scale, Sizes
 from .setting import (
     CYCLIC,
     EVALUATIONS,
@@ -23,8 +23,6 @@ from .setting import (
     SYMMETRIC,
     TRAIN_SIZE,
     TRAINED,
-    TRAINED_ON_C6,
-    TRAINED_ON_S5,
     adam,
     as_in_the_text,
     curve,
@@ -32,12 +30,14 @@ from .setting import (
     rollout,
     solved,
     solved_length,
+    trained_on_c6,
+    trained_on_s5,
 )
 
 PUBLISHED = {5: 1.0, 10: 1.0, 20: 1.0, 40: 0.997}  # C6; its conference version
 
 
-@claim(PAPER, "Figure 1a", departures=TRAINED, cyclic=TRAINED_ON_C6, symmetric=TRAINED_ON_S5)
+@claim(PAPER, "Figure 1a", departures=TRAINED, cyclic=trained_on_c6, symmetric=trained_on_s5)
 def c6_generalizes_farther_in_length_than_s5(cyclic: Run, symmetric: Run) -> Iterator[Evidence]:
     """Trained on chains of five, a transformer solves chains of 160 of the cyclic group C6, and
     next to none of the symmetric group S5."""
@@ -58,11 +58,9 @@ ROUNDS = Sizes(
 )  # steps by length
 
 
-def _self_trained(scale: str) -> Experiment:
+def _self_trained(scale: Scale) -> Experiment:
     """Trained on chains of five, then on its own answers to chains of 10, 20 and 40."""
-    return as_in_the_text(
-        scale, SYMMETRIC, *_self_training(ROUNDS.at(scale), LEARNING_RATE.at(scale))
-    )
+    return as_in_the_text(scale, SYMMETRIC, *_self_training(ROUNDS(scale), LEARNING_RATE(scale)))
 
 
 def _self_training(rounds: Mapping[int, int], learning_rate: float) -> tuple[Stage, ...]:
@@ -85,7 +83,7 @@ def _self_training(rounds: Mapping[int, int], learning_rate: float) -> tuple[Sta
         *TRAINED,
         Sizes(laptop="rounds of 1,002, 498 and 252 steps", paper="rounds of 18,000 steps"),
     ),
-    student=lazily(_self_trained),
+    student=_self_trained,
 )
 def self_training_extends_length_generalization_on_s5(student: Run) -> Iterator[Evidence]:
     """Self-trained on its own answers to chains of 10, 20 and 40, a transformer solves ever longer
@@ -109,9 +107,9 @@ def _rounds(student: Run) -> Iterator[Evidence]:
 # ------------------------------------------------------------------------------ no chain of thought
 
 
-def _without_chain_of_thought(scale: str, chain: int) -> Experiment:
+def _without_chain_of_thought(scale: Scale, chain: int) -> Experiment:
     """The word problem: the last value, right after the first."""
-    task = Lego(action=CYCLIC, chain=chain, train_size=TRAIN_SIZE.at(scale), chain_of_thought=False)
+    task = Lego(action=CYCLIC, chain=chain, train_size=TRAIN_SIZE(scale), chain_of_thought=False)
     probes: dict[str, Probe] = {"train loss": Loss("train")}
     probes |= {f"accuracy, {split_of(each)}": Accuracy(split_of(each)) for each in task.chains}
     return Experiment(task, MODEL, (adam(scale),), probes, evaluations=EVALUATIONS)
@@ -124,9 +122,9 @@ GUESSED = {5: {5: 0.164, 10: 0.169, 20: 0.151, 40: 0.192}, 10: {10: 0.184, 20: 0
     PAPER,
     "Conference version: without a chain of thought",
     departures=TRAINED,
-    five=lazily(partial(_without_chain_of_thought, chain=5)),
-    ten=lazily(partial(_without_chain_of_thought, chain=10)),
-    with_chain_of_thought=TRAINED_ON_C6,
+    five=lambda scale: _without_chain_of_thought(scale, 5),
+    ten=lambda scale: _without_chain_of_thought(scale, 10),
+    with_chain_of_thought=trained_on_c6,
 )
 def without_chain_of_thought_accuracy_stays_near_chance(
     five: Run, ten: Run, with_chain_of_thought: Run
@@ -145,10 +143,12 @@ def without_chain_of_thought_accuracy_stays_near_chance(
 # ------------------------------------------------------------ residual streams and positions
 
 
-def with_residual_stream(scale: str, action: str, positions: str = "none") -> Experiment:
+RESIDUAL_STEPS = Sizes(laptop=4200, paper=30000)
+
+
+def with_residual_stream(scale: Scale, action: str, positions: str = "none") -> Experiment:
     """Trained on fresh chains of five every step, with a residual stream."""
-    steps = Sizes(laptop=4200, paper=30000).at(scale)
-    return _residual(action, positions, AdamW(steps=steps, learning_rate=1e-3))
+    return _residual(action, positions, AdamW(steps=RESIDUAL_STEPS(scale), learning_rate=1e-3))
 
 
 def _residual(action: str, positions: str, *training: Stage) -> Experiment:
@@ -167,8 +167,8 @@ RESIDUAL = (
     PAPER,
     "Figure 1a, with a residual stream and fresh samples (ours)",
     departures=RESIDUAL,
-    cyclic=lazily(partial(with_residual_stream, action=CYCLIC)),
-    symmetric=lazily(partial(with_residual_stream, action=SYMMETRIC)),
+    cyclic=lambda scale: with_residual_stream(scale, CYCLIC),
+    symmetric=lambda scale: with_residual_stream(scale, SYMMETRIC),
 )
 def with_a_residual_stream_both_groups_generalize_as_far(
     cyclic: Run, symmetric: Run
@@ -182,8 +182,8 @@ def with_a_residual_stream_both_groups_generalize_as_far(
     yield symmetric.final(rollout(40)).agrees(cyclic.final(rollout(40)), within=0.15)
 
 
-def _residual_self_training(scale: str) -> Experiment:
-    first, rounds = SOON.at(scale)
+def _residual_self_training(scale: Scale) -> Experiment:
+    first, rounds = SOON(scale)
     training = (AdamW(steps=first, learning_rate=1e-3), *_self_training(rounds, 1e-3))
     return _residual(SYMMETRIC, "none", *training)
 
@@ -203,7 +203,7 @@ SOON = Sizes(
         ),
         RESIDUAL[1],
     ),
-    student=lazily(_residual_self_training),
+    student=_residual_self_training,
 )
 def self_training_extends_length_generalization_with_a_residual_stream(
     student: Run,
@@ -218,9 +218,9 @@ def self_training_extends_length_generalization_with_a_residual_stream(
     PAPER,
     "Section 8, no positions",
     departures=RESIDUAL,
-    nope=lazily(partial(with_residual_stream, action=CYCLIC)),
-    learned=lazily(partial(with_residual_stream, action=CYCLIC, positions="learned")),
-    rotary=lazily(partial(with_residual_stream, action=CYCLIC, positions="rotary")),
+    nope=lambda scale: with_residual_stream(scale, CYCLIC),
+    learned=lambda scale: with_residual_stream(scale, CYCLIC, "learned"),
+    rotary=lambda scale: with_residual_stream(scale, CYCLIC, "rotary"),
 )
 def nope_generalizes_in_length_and_positions_do_not(
     nope: Run, learned: Run, rotary: Run

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 from ....core.evidence import Evidence, Measurement, falls_below
 from ....core.run import Run
@@ -13,7 +12,8 @@ from ....probes.behaviour import Accuracy, Loss
 from ....probes.lego import AttentionLeakage, ClauseAttention, Gap, Retrieval, RolloutAccuracy
 from ....tasks.lego import Lego, split_of
 from ....training.descent import AdamW
-from ...claim import Paper, Sizes, lazily
+from ...claim import Paper
+from ...scale import Scale, Sizes
 
 PAPER = Paper(
     "chain-of-thought",
@@ -25,6 +25,7 @@ STEPS = Sizes(laptop=6000, paper=60000)
 LEARNING_RATE = Sizes(laptop=1e-3, paper=1e-4)
 TRAIN_SIZE = Sizes(laptop=20000, paper=50000)
 EVALUATIONS = 6
+MODEL = ClauseTransformer(one_hot=True)
 CLAUSES = {"predicate": "the predicate", "itself": "itself"}
 SIZES = "the sizes did not survive: 200 variables, batches of 256, width 128, 256 neurons"
 TRAINED = (
@@ -97,20 +98,23 @@ def solved_length(run: Run, step: int) -> Measurement:
     return replace(found, what=f"{run.name}: length solved half the time at step {step}")
 
 
-MODEL = ClauseTransformer(one_hot=True)
-
-
-def adam(scale: str) -> Stage:
+def adam(scale: Scale) -> Stage:
     """Next-clause prediction, of all clauses, by Adam."""
-    return AdamW(steps=STEPS.at(scale), learning_rate=LEARNING_RATE.at(scale))
+    return AdamW(steps=STEPS(scale), learning_rate=LEARNING_RATE(scale))
 
 
-def as_in_the_text(scale: str, action: str, *more: Stage) -> Experiment:
+def as_in_the_text(scale: Scale, action: str, *more: Stage) -> Experiment:
     """A group trained on chains of five in the setting nearest to the paper's words."""
-    task = Lego(action=action, train_size=TRAIN_SIZE.at(scale))
+    task = Lego(action=action, train_size=TRAIN_SIZE(scale))
     probes = length_generalization(task) | attention(task)
     return Experiment(task, MODEL, (adam(scale), *more), probes, evaluations=EVALUATIONS)
 
 
-TRAINED_ON_C6 = lazily(partial(as_in_the_text, action=CYCLIC))
-TRAINED_ON_S5 = lazily(partial(as_in_the_text, action=SYMMETRIC))
+def trained_on_c6(scale: Scale) -> Experiment:
+    """The cyclic group in that setting."""
+    return as_in_the_text(scale, CYCLIC)
+
+
+def trained_on_s5(scale: Scale) -> Experiment:
+    """The symmetric group in that setting."""
+    return as_in_the_text(scale, SYMMETRIC)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 import jax.numpy as jnp
@@ -26,13 +25,14 @@ from ....tasks.lego import Lego, split_of
 from ....theory import lego_descent
 from ....training.descent import GradientDescent
 from ....training.lego import ChainGradientDescent
-from ...claim import Sizes, claim, lazily
+from ...claim import claim
+from ...scale import Scale, Sizes
 from .setting import CYCLIC, PAPER, curve, leakage, rollout, solved
 
 SYMMETRIC_GROUP = Sizes(laptop="S4", paper="S5")
 VARIABLE_COUNT = Sizes(laptop=33, paper=129)
-MODEL = BlockSparse(neurons=32, clip=1.0, knee=1.0)
-EVALUATIONS = 10
+BLOCK_SPARSE = BlockSparse(neurons=32, clip=1.0, knee=1.0)
+THEOREM_EVALUATIONS = 10
 ATTENTION = ("q43", "q44")
 OWN_VALUE, OTHER_VALUES, FITTING, OTHER_ACTIONS = range(4)
 SIZED = (
@@ -58,21 +58,23 @@ def _probes(task: Lego) -> dict[str, Probe]:
     return probes
 
 
-def _trained(scale: str, action: str, *stages: Stage) -> Experiment:
+def _neurons_first(scale: Scale, action: str, *stages: Stage) -> Experiment:
     """Neurons learn one step, by the loss of all that follows; then come other stages."""
-    task = Lego(action=action, chain=1, variables=VARIABLE_COUNT.at(scale), rows=128)
+    task = Lego(action=action, chain=1, variables=VARIABLE_COUNT(scale), rows=128)
     neurons = GradientDescent(
         steps=1500, learning_rate=10.0, split="1 step", trainable=("neurons",)
     )
-    return Experiment(task, MODEL, (neurons, *stages), _probes(task), evaluations=EVALUATIONS)
+    return Experiment(
+        task, BLOCK_SPARSE, (neurons, *stages), _probes(task), evaluations=THEOREM_EVALUATIONS
+    )
 
 
-def algorithm_one(scale: str, action: str) -> Experiment:
+def algorithm_one(scale: Scale, action: str) -> Experiment:
     """Attention learns from chains of two, by the loss of both values."""
     attention = ChainGradientDescent(
         steps=600, learning_rate=10.0, split="2 steps", trainable=ATTENTION, counted="value"
     )
-    return _trained(scale, action, attention)
+    return _neurons_first(scale, action, attention)
 
 
 def _stage(chain: int, labels: str) -> Stage:
@@ -87,23 +89,23 @@ def _stage(chain: int, labels: str) -> Stage:
     )
 
 
-def algorithm_two(scale: str) -> Experiment:
+def algorithm_two(scale: Scale) -> Experiment:
     """Attention learns from chains of two, by the loss of the second value; then, doubling, from
     longer ones with its own answers for labels."""
-    chains = Lego(chain=1, variables=VARIABLE_COUNT.at(scale)).chains
+    chains = Lego(chain=1, variables=VARIABLE_COUNT(scale)).chains
     first, *longer = chains[1:-1]
     stages = (_stage(first, "true"), *(_stage(chain, "self") for chain in longer))
-    return _trained(scale, SYMMETRIC_GROUP.at(scale), *stages)
+    return _neurons_first(scale, SYMMETRIC_GROUP(scale), *stages)
 
 
-ALGORITHM_ONE_C6 = lazily(partial(algorithm_one, action=CYCLIC))
-ALGORITHM_ONE_SYMMETRIC = lazily(lambda scale: algorithm_one(scale, SYMMETRIC_GROUP.at(scale)))
-SELF_TRAINED = lazily(algorithm_two)
+def _algorithm_one_on_c6(scale: Scale) -> Experiment:
+    return algorithm_one(scale, CYCLIC)
+
 
 # ---------------------------------------------------------------- length generalization
 
 
-@claim(PAPER, "Theorem 4.1", headline=True, departures=SIZED, trained=ALGORITHM_ONE_C6)
+@claim(PAPER, "Theorem 4.1", headline=True, departures=SIZED, trained=_algorithm_one_on_c6)
 def training_on_one_and_two_steps_generalizes_to_long_chains(trained: Run) -> Iterator[Evidence]:
     """In the theorems' model, neurons trained on single actions of a cyclic group and attention
     trained on chains of two solve far longer chains, with attention on the two clauses needed."""
@@ -115,7 +117,7 @@ def training_on_one_and_two_steps_generalizes_to_long_chains(trained: Run) -> It
     yield trained.final("gap").below(0.1, paper=0.0)
 
 
-@claim(PAPER, "Section 6.2.1, Figure 4", departures=SIZED, trained=ALGORITHM_ONE_C6)
+@claim(PAPER, "Section 6.2.1, Figure 4", departures=SIZED, trained=_algorithm_one_on_c6)
 def attention_grows_on_two_diagonals(trained: Run) -> Iterator[Evidence]:
     """Of all pairs of variables, attention learns those of a variable with itself: the diagonals of
     Q43 and Q44 grow together, and nothing else does."""
@@ -134,7 +136,7 @@ def attention_grows_on_two_diagonals(trained: Run) -> Iterator[Evidence]:
     PAPER,
     "Theorem 5.1, Corollary 5.1",
     departures=(*SIZED, "every stage has 100 steps, where the paper goes on until its loss is low"),
-    trained=SELF_TRAINED,
+    trained=algorithm_two,
 )
 def self_training_doubles_the_solved_length(trained: Run) -> Iterator[Evidence]:
     """Self-trained on its own answers to chains of 2^k, the theorems' model of a symmetric group
@@ -152,7 +154,7 @@ def self_training_doubles_the_solved_length(trained: Run) -> Iterator[Evidence]:
     PAPER,
     "Section 5, why self-training is needed",
     departures=SIZED,
-    trained=SELF_TRAINED,
+    trained=algorithm_two,
 )
 def training_on_chains_of_two_fails_at_the_longest(trained: Run) -> Iterator[Evidence]:
     """Before self-training, the theorems' model of a symmetric group fails at chains as long as
@@ -182,7 +184,7 @@ def _sum(one: Measurement, other: Measurement) -> Measurement:
     return replace(one, what=what, values=one.values + other.values)
 
 
-@claim(PAPER, "Equation 17", departures=SIZED, trained=ALGORITHM_ONE_C6)
+@claim(PAPER, "Equation 17", departures=SIZED, trained=_algorithm_one_on_c6)
 def a_neuron_learns_one_action_on_one_value(trained: Run) -> Iterator[Evidence]:
     """In a simply transitive group, the neuron of a combination (g, y) has V(g) and V(y) near B,
     and those of other actions and values near -B, so that half a combination cancels."""
@@ -196,7 +198,7 @@ def a_neuron_learns_one_action_on_one_value(trained: Run) -> Iterator[Evidence]:
     yield own.agrees(fitting, within=0.1, paper=0.0)
 
 
-LAPTOP_ALGORITHM_ONE = algorithm_one("laptop", CYCLIC)
+LAPTOP_ALGORITHM_ONE = _algorithm_one_on_c6(Scale.LAPTOP)
 
 
 @claim(PAPER, "Section 6.2.1 (ours)", departures=SIZED, trained=LAPTOP_ALGORITHM_ONE)
@@ -227,21 +229,26 @@ def _descended(experiment: Experiment, own: float, other: float) -> lego_descent
     assert isinstance(task, Lego) and isinstance(stage, ChainGradientDescent)
     table = task.group.table
     size = float(task.vocab)
-    each = MODEL.neurons * task.values / table.size  # of the neurons of all values, for a pair
+    each = BLOCK_SPARSE.neurons * task.values / table.size  # neurons of all values, for a pair
     neurons = lego_descent.Neurons(
         own=own * np.log(size),
         other=other * np.log(size),
         bias=size**-0.5 * np.log(size),
-        clip=MODEL.clip * np.log(size),
+        clip=BLOCK_SPARSE.clip * np.log(size),
         copies=each,
-        power=MODEL.power,
-        knee=MODEL.knee,
+        power=BLOCK_SPARSE.power,
+        knee=BLOCK_SPARSE.knee,
     )
     steps = lego_descent.descent(neurons, table, task.variables, stage.learning_rate, stage.steps)
     return lego_descent.Scores(*(path[-1] for path in steps))
 
 
-@claim(PAPER, "Equation 18", departures=SIZED, trained=ALGORITHM_ONE_SYMMETRIC)
+@claim(
+    PAPER,
+    "Equation 18",
+    departures=SIZED,
+    trained=lambda scale: algorithm_one(scale, SYMMETRIC_GROUP(scale)),
+)
 def neurons_of_a_symmetric_group_weigh_actions_more(trained: Run) -> Iterator[Evidence]:
     """In a symmetric group, the neuron that sends y to j is unbalanced: V(g) is near 2B and V(y)
     near 2B/n, those of other actions near -2B/n and of other values near -2B; again half a
@@ -256,12 +263,12 @@ def neurons_of_a_symmetric_group_weigh_actions_more(trained: Run) -> Iterator[Ev
         yield found.near(theory, within=0.3 * abs(theory), paper=theory)
 
 
-def _emerging(scale: str) -> Experiment:
+def _emerging(scale: Scale) -> Experiment:
     """Neurons that learn single actions, evaluated often."""
-    task = Lego(action=CYCLIC, chain=1, variables=VARIABLE_COUNT.at(scale), rows=128)
+    task = Lego(action=CYCLIC, chain=1, variables=VARIABLE_COUNT(scale), rows=128)
     probes: dict[str, Probe] = {"initial response": Promise(), "combinations": Combinations()}
     stage = GradientDescent(steps=400, learning_rate=2.0, split="1 step", trainable=("neurons",))
-    return Experiment(task, MODEL, (stage,), probes, evaluations=100)
+    return Experiment(task, BLOCK_SPARSE, (stage,), probes, evaluations=100)
 
 
 @claim(
@@ -269,7 +276,7 @@ def _emerging(scale: str) -> Experiment:
     "Equation 16, an implicit curriculum",
     departures=SIZED,
     seeds=5,
-    emerging=lazily(_emerging),
+    emerging=_emerging,
 )
 def larger_initial_responses_are_learnt_first(emerging: Run) -> Iterator[Evidence]:
     """Combinations of an action and a value are learnt in the order of their best neuron's response

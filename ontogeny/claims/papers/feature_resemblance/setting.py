@@ -13,7 +13,8 @@ from ....tasks.labelled import Labelled
 from ....tasks.two_hop import TwoHop
 from ....training.descent import AdamW, GradientDescent
 from ....training.readout import ReadoutDescent
-from ...claim import Paper, Sizes
+from ...claim import Paper
+from ...scale import Scale, Sizes
 
 PAPER = Paper(
     "feature-resemblance",
@@ -40,14 +41,14 @@ RELU = (
     "d=512, m=8, σ₀=0.01 and descent at rate 1 are ours",
     "a phase ends at a loss of 0.015 (0.0133 to 0.0198 are reported) or after 480 steps",
 )
-GPT = Sizes(
+GPT2_SIZE = Sizes(
     laptop=GPT2(width=256, depth=4, heads=4),
     paper=GPT2(width=768, depth=12, heads=12),
 )
-GPT_TUPLES = Sizes(laptop=50, paper=100)
-GPT_RATE = Sizes(laptop=1e-3, paper=1e-4)
-GPT_STEPS = Sizes(laptop=120, paper=400)
-SMALL_GPT = (
+GPT2_TUPLES = Sizes(laptop=50, paper=100)
+GPT2_LEARNING_RATE = Sizes(laptop=1e-3, paper=1e-4)
+GPT2_STEPS = Sizes(laptop=120, paper=400)
+GPT2_DEPARTURES = (
     Sizes(laptop="a 4-layer GPT-2 of width 256 instead of 12 layers of width 768", paper=""),
     Sizes(laptop="50 tuples instead of 100", paper=""),
     "AdamW's rate and steps are ours: the paper's did not survive",
@@ -61,8 +62,9 @@ SEPARATED = (
 
 def attention(split: str) -> Stage:
     """Stage 1 of layer-wise training: attention alone."""
-    parts = ("key_query", "value")
-    return GradientDescent(steps=ATTENTION_STEPS, learning_rate=2.0, split=split, trainable=parts)
+    return GradientDescent(
+        steps=ATTENTION_STEPS, learning_rate=2.0, split=split, trainable=("key_query", "value")
+    )
 
 
 def mlp(split: str) -> Stage:
@@ -102,47 +104,38 @@ def relu(*splits: str, ratio: float = RATIO) -> Experiment:
     return Experiment(Analogy(tuples=100, ratio=ratio), model, training, ANALOGY | VALUES)
 
 
-def gpt2(*splits: str, ratio: float = RATIO) -> Sizes:
+def gpt2(scale: Scale, *splits: str, ratio: float = RATIO) -> Experiment:
     """A GPT-2 trained end to end on one split after the other."""
     features: dict[str, Probe] = {
         "resemblance": Resemblance("attribution", "conclusion", layer=-2),
         "resemblance by layer": ResemblanceByLayer("attribution", "conclusion"),
     }
-
-    def size(name: str) -> Experiment:
-        task = Analogy(tuples=getattr(GPT_TUPLES, name), ratio=ratio)
-        return Experiment(task, getattr(GPT, name), _gpt2_regime(name, splits), ANALOGY | features)
-
-    return Sizes(size("laptop"), size("paper"))
+    task = Analogy(tuples=GPT2_TUPLES(scale), ratio=ratio)
+    return Experiment(task, GPT2_SIZE(scale), gpt2_training(scale, *splits), ANALOGY | features)
 
 
 def _two_hops(subjects: int, ratio: float, identity: float) -> TwoHop:
-    """Two hops as an analogy: a bridge is told with the first relation."""
+    """Two hops as an analogy: identity examples have the first relation."""
     return TwoHop(subjects=subjects, ratio=ratio, identity=identity, form="first relation")
 
 
 def one_layer_two_hops(identity: float) -> Experiment:
     """Two hops in the one-layer transformer, with bridges (1) or without (0)."""
-    ratio = RATIO if identity else 1.0
-    task = _two_hops(100, ratio, identity)
+    task = _two_hops(100, RATIO if identity else 1.0, identity)
     probes = TWO_HOPS | {"resemblance": Resemblance("subjects", "bridges")}
     return Experiment(task, OneLayer(), JOINT, probes)
 
 
-def gpt2_two_hops(identity: float) -> Sizes:
+def gpt2_two_hops(scale: Scale, identity: float) -> Experiment:
     """Two hops in a GPT-2, with bridges (1) or without (0)."""
-    ratio = RATIO if identity else 1.0
+    task = _two_hops(GPT2_TUPLES(scale), RATIO if identity else 1.0, identity)
     probes = TWO_HOPS | {"resemblance": Resemblance("last hop", "skipped", layer=-2)}
-
-    def size(name: str) -> Experiment:
-        task = _two_hops(getattr(GPT_TUPLES, name), ratio, identity)
-        return Experiment(task, getattr(GPT, name), _gpt2_regime(name, ("train",)), probes)
-
-    return Sizes(size("laptop"), size("paper"))
+    return Experiment(task, GPT2_SIZE(scale), gpt2_training(scale, "train"), probes)
 
 
-def _gpt2_regime(name: str, splits: tuple[str, ...]) -> tuple[Stage, ...]:
-    steps, learning_rate = getattr(GPT_STEPS, name), getattr(GPT_RATE, name)
+def gpt2_training(scale: Scale, *splits: str) -> tuple[Stage, ...]:
+    """AdamW on one split after the other."""
+    steps, learning_rate = GPT2_STEPS(scale), GPT2_LEARNING_RATE(scale)
     return tuple(AdamW(steps=steps, learning_rate=learning_rate, split=split) for split in splits)
 
 
@@ -182,6 +175,10 @@ def stage_one_two_hops(identity: float, ratio: float = 1.0, width: int = 512) ->
 
 
 DEPTH = 5
+BY_LAYER: dict[str, Probe] = {
+    "train loss": Loss("train"),
+    "resemblance by layer": ResemblanceByLayer("first", "second"),
+}
 
 
 def deep_linear(shared: int) -> Experiment:
@@ -190,12 +187,8 @@ def deep_linear(shared: int) -> Experiment:
         GradientDescent(steps=20, learning_rate=1.0, trainable=(f"layer{layer}",))
         for layer in range(1, DEPTH)
     )
-    probes: dict[str, Probe] = {
-        "train loss": Loss("train"),
-        "resemblance by layer": ResemblanceByLayer("first", "second"),
-    }
     task, model = Labelled(labels=20, shared=shared), DeepLinear(width=128, depth=DEPTH, first=0.1)
-    return Experiment(task, model, training, probes, evaluations=5)
+    return Experiment(task, model, training, BY_LAYER, evaluations=5)
 
 
 def deep_linear_with_theory() -> Experiment:
@@ -205,18 +198,9 @@ def deep_linear_with_theory() -> Experiment:
     return Experiment(deep.task, deep.model, deep.training, probes, evaluations=deep.evaluations)
 
 
-def deep_gpt2() -> Sizes:
+def deep_gpt2(scale: Scale) -> Experiment:
     """A GPT-2 trained end to end on the same inputs."""
-    probes: dict[str, Probe] = {
-        "train loss": Loss("train"),
-        "resemblance by layer": ResemblanceByLayer("first", "second"),
-    }
-
-    def size(name: str) -> Experiment:
-        training = _gpt2_regime(name, ("train",))
-        return Experiment(Labelled(), getattr(GPT, name), training, probes)
-
-    return Sizes(size("laptop"), size("paper"))
+    return Experiment(Labelled(), GPT2_SIZE(scale), gpt2_training(scale, "train"), BY_LAYER)
 
 
 DEEP = (

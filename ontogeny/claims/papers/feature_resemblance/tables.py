@@ -1,14 +1,18 @@
 """The headline, and Tables 1 to 4."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import pairwise
+from operator import methodcaller
+from typing import Any, NamedTuple
 
-from ....core.evidence import Evidence
+from ....core.evidence import Evidence, Measurement
 from ....core.run import Run
-from ...claim import claim
+from ...claim import Departure, claim
 from .setting import (
     ALL_RATIOS,
     FIRST_PHASE,
+    GPT2_DEPARTURES,
     JOINT,
     LATE_ATTRIBUTION,
     LATE_SIMILARITY,
@@ -17,7 +21,6 @@ from .setting import (
     RATIOS,
     RELU,
     SEPARATED,
-    SMALL_GPT,
     gpt2,
     gpt2_two_hops,
     one_layer,
@@ -52,167 +55,154 @@ def similarity_must_come_before_attributes(
     )
 
 
-# ------------------------------------------------------------------------------- Table 1, ten rows
+# ------------------------------------------------------------------------------ Tables 1 and 3
 
 
-@claim(PAPER, "Table 1, joint, one-layer", departures=ONE_LAYER, joint=one_layer(*JOINT))
-def joint_training_yields_analogy_in_one_layer(joint: Run) -> Iterator[Evidence]:
-    """Joint training fits the premises, aligns source and target, and concludes by analogy."""
-    yield joint.final("train loss").below(0.05, paper=0.001)
-    yield joint.final("resemblance").near(0.9202, within=0.05, paper=0.9202)
-    yield joint.final("accuracy").above(0.99, paper=1.0)
+Bound = Callable[[Measurement], Evidence]
 
 
-@claim(PAPER, "Table 1, joint, GPT-2", departures=SMALL_GPT, joint=gpt2("train"))
-def joint_training_yields_analogy_in_gpt2(joint: Run) -> Iterator[Evidence]:
-    """Joint training of a GPT-2 fits the premises, aligns source and target, and concludes."""
-    yield joint.final("train loss").below(0.05, paper=0.0077)
-    yield joint.final("resemblance").above(0.9, paper=0.995)
-    yield joint.final("accuracy").above(0.99, paper=1.0)
+class Row(NamedTuple):
+    """A row of a table: the sentence it stands for, what is trained, and what the paper reports."""
+
+    name: str
+    says: str
+    where: str
+    trained: Mapping[str, Any]  # one experiment, by the name of its run
+    departures: tuple[Departure, ...]
+    loss: tuple[str, float, float]  # a probe, our bound and the paper's value
+    resemblance: Bound
+    accuracy: Bound
+    first_loss: str = ""  # the probe of a loss that the first phase brings below 0.05
 
 
-@claim(
-    PAPER,
-    "Table 1, late attribution, one-layer",
-    departures=ONE_LAYER,
-    late=one_layer(*LATE_ATTRIBUTION),
+def near(paper: float, within: float) -> Bound:
+    """As in the paper."""
+    return methodcaller("near", paper, within=within, paper=paper)
+
+
+def above(bound: float, paper: float) -> Bound:
+    """Above a bound, as in the paper."""
+    return methodcaller("above", bound, paper=paper)
+
+
+def below(bound: float, paper: float) -> Bound:
+    """Below a bound, as in the paper."""
+    return methodcaller("below", bound, paper=paper)
+
+
+CONCLUDED = above(0.99, 1.0)
+# fmt: off
+ROWS = (
+    Row(
+        "joint_training_yields_analogy_in_one_layer",
+        "Joint training fits the premises, aligns source and target, and concludes by analogy.",
+        "Table 1, joint, one-layer", {"joint": one_layer(*JOINT)}, ONE_LAYER,
+        ("train loss", 0.05, 0.001), near(0.9202, 0.05), CONCLUDED,
+    ),
+    Row(
+        "joint_training_yields_analogy_in_gpt2",
+        "Joint training of a GPT-2 fits the premises, aligns source and target, and concludes.",
+        "Table 1, joint, GPT-2", {"joint": lambda scale: gpt2(scale, "train")}, GPT2_DEPARTURES,
+        ("train loss", 0.05, 0.0077), above(0.9, 0.995), CONCLUDED,
+    ),
+    Row(
+        "late_attribution_yields_analogy_in_one_layer",
+        "Similarity first, attribution after: the model still concludes by analogy.",
+        "Table 1, late attribution, one-layer", {"late": one_layer(*LATE_ATTRIBUTION)}, ONE_LAYER,
+        ("attribution loss", 0.05, 0.0024), near(0.9689, 0.05), CONCLUDED,
+        first_loss="similarity loss",
+    ),
+    Row(
+        "late_attribution_yields_analogy_in_gpt2",
+        "A GPT-2 that learns similarity first and attribution after concludes by analogy.",
+        "Table 1, late attribution, GPT-2",
+        {"late": lambda scale: gpt2(scale, "similarity", "attribution")}, GPT2_DEPARTURES,
+        ("attribution loss", 0.1, 0.0845), above(0.7, 0.7983), CONCLUDED,
+    ),
+    Row(
+        "late_similarity_yields_no_analogy_in_one_layer",
+        "Similarity last: each premise is fitted in its turn, features stay unlike, no analogy.",
+        "Table 1, late similarity, one-layer",
+        {"late": one_layer(*LATE_SIMILARITY)}, ONE_LAYER + SEPARATED,
+        ("remaining loss", 0.05, 0.0061), near(0.0014, 0.05), below(0.05, 0.0),
+        first_loss="separated loss",
+    ),
+    Row(
+        "late_similarity_yields_no_analogy_in_gpt2",
+        "A GPT-2 that learns part of the similarity last aligns features less, and no analogy.",
+        "Table 1, late similarity, GPT-2",
+        {"late": lambda scale: gpt2(scale, "separated", "remaining")}, GPT2_DEPARTURES + SEPARATED,
+        ("remaining loss", 0.1, 0.0085), below(0.5, 0.4326), below(0.05, 0.007),
+    ),
+    Row(
+        "bridges_yield_two_hops_in_one_layer",
+        "With identity bridges two hops compose, as an analogy between an entity and its bridge.",
+        "Table 1, with identity bridge, one-layer",
+        {"bridged": one_layer_two_hops(identity=1.0)}, ONE_LAYER,
+        ("train loss", 0.1, 0.075), near(0.9132, 0.05), CONCLUDED,
+    ),
+    Row(
+        "bridges_yield_two_hops_in_gpt2",
+        "With identity bridges a GPT-2 composes two hops that it never saw together.",
+        "Table 1, with identity bridge, GPT-2",
+        {"bridged": lambda scale: gpt2_two_hops(scale, identity=1.0)}, GPT2_DEPARTURES,
+        ("train loss", 0.1, 0.0953), above(0.9, 0.9642), above(0.95, 0.997),
+    ),
+    Row(
+        "without_bridges_no_two_hops_in_one_layer",
+        "Without bridges both hops are learnt, entity and bridge stay unlike, and nothing "
+        "composes.",
+        "Table 1, without identity bridge, one-layer",
+        {"plain": one_layer_two_hops(identity=0.0)}, ONE_LAYER,
+        ("train loss", 0.1, 0.0676), near(0.006, 0.05), below(0.05, 0.017),
+    ),
+    Row(
+        "without_bridges_no_two_hops_in_gpt2",
+        "Without bridges a GPT-2 learns both hops and composes nothing.",
+        "Table 1, without identity bridge, GPT-2",
+        {"plain": lambda scale: gpt2_two_hops(scale, identity=0.0)}, GPT2_DEPARTURES,
+        ("train loss", 0.1, 0.1024), below(0.2, 0.016), below(0.05, 0.0),
+    ),
+    Row(
+        "joint_training_yields_analogy_end_to_end",
+        "Trained end to end with a ReLU, all premises at once, the one-layer model concludes too.",
+        "Table 3, joint", {"joint": relu("train")}, RELU,
+        ("train loss", 0.05, 0.0133), near(0.9413, 0.1), CONCLUDED,
+    ),
+    Row(
+        "late_attribution_yields_analogy_end_to_end",
+        "Trained end to end, attribution last, the model concludes, though the second phase undoes "
+        "some of the resemblance.",
+        "Table 3, late attribution", {"late": relu("similarity", "attribution")}, RELU,
+        ("attribution loss", 0.05, 0.0198), near(0.7116, 0.1), CONCLUDED,
+    ),
+    Row(
+        "late_similarity_yields_no_analogy_end_to_end",
+        "Trained end to end, similarity last, features come halfway together and no analogy.",
+        "Table 3, late similarity", {"late": relu("separated", "remaining")}, RELU + SEPARATED,
+        ("remaining loss", 0.05, 0.0138), near(0.4367, 0.1), below(0.05, 0.0067),
+    ),
 )
-def late_attribution_yields_analogy_in_one_layer(late: Run) -> Iterator[Evidence]:
-    """Similarity first, attribution after: the model still concludes by analogy."""
-    yield late.at("similarity loss", FIRST_PHASE).below(0.05)
-    yield late.final("attribution loss").below(0.05, paper=0.0024)
-    yield late.final("resemblance").near(0.9689, within=0.05, paper=0.9689)
-    yield late.final("accuracy").above(0.99, paper=1.0)
+# fmt: on
 
 
-@claim(
-    PAPER,
-    "Table 1, late attribution, GPT-2",
-    departures=SMALL_GPT,
-    late=gpt2("similarity", "attribution"),
-)
-def late_attribution_yields_analogy_in_gpt2(late: Run) -> Iterator[Evidence]:
-    """A GPT-2 that learns similarity first and attribution after concludes by analogy."""
-    yield late.final("attribution loss").below(0.1, paper=0.0845)
-    yield late.final("resemblance").above(0.7, paper=0.7983)
-    yield late.final("accuracy").above(0.99, paper=1.0)
+def as_reported(row: Row, **trained: Run) -> Iterator[Evidence]:
+    """Premises are fitted; resemblance and accuracy are as the row says."""
+    (run,) = trained.values()
+    if row.first_loss:
+        yield run.at(row.first_loss, FIRST_PHASE).below(0.05)
+    probe, bound, paper = row.loss
+    yield run.final(probe).below(bound, paper=paper)
+    yield row.resemblance(run.final("resemblance"))
+    yield row.accuracy(run.final("accuracy"))
 
 
-@claim(
-    PAPER,
-    "Table 1, late similarity, one-layer",
-    departures=ONE_LAYER + SEPARATED,
-    late=one_layer(*LATE_SIMILARITY),
-)
-def late_similarity_yields_no_analogy_in_one_layer(late: Run) -> Iterator[Evidence]:
-    """Similarity last: each premise is fitted in its turn, features stay unlike, no analogy."""
-    yield late.at("separated loss", FIRST_PHASE).below(0.05)
-    yield late.final("remaining loss").below(0.05, paper=0.0061)
-    yield late.final("resemblance").near(0.0014, within=0.05, paper=0.0014)
-    yield late.final("accuracy").below(0.05, paper=0.0)
+for row in ROWS:
+    claim(PAPER, row.where, name=row.name, says=row.says, departures=row.departures, **row.trained)(
+        partial(as_reported, row)
+    )
 
-
-@claim(
-    PAPER,
-    "Table 1, late similarity, GPT-2",
-    departures=SMALL_GPT + SEPARATED,
-    late=gpt2("separated", "remaining"),
-)
-def late_similarity_yields_no_analogy_in_gpt2(late: Run) -> Iterator[Evidence]:
-    """A GPT-2 that learns part of the similarity last aligns features less, and no analogy."""
-    yield late.final("remaining loss").below(0.1, paper=0.0085)
-    yield late.final("resemblance").below(0.5, paper=0.4326)
-    yield late.final("accuracy").below(0.05, paper=0.007)
-
-
-@claim(
-    PAPER,
-    "Table 1, with identity bridge, one-layer",
-    departures=ONE_LAYER,
-    bridged=one_layer_two_hops(identity=1.0),
-)
-def bridges_yield_two_hops_in_one_layer(bridged: Run) -> Iterator[Evidence]:
-    """With identity bridges two hops compose, as an analogy between an entity and its bridge."""
-    yield bridged.final("train loss").below(0.1, paper=0.075)
-    yield bridged.final("resemblance").near(0.9132, within=0.05, paper=0.9132)
-    yield bridged.final("accuracy").above(0.99, paper=1.0)
-
-
-@claim(
-    PAPER,
-    "Table 1, with identity bridge, GPT-2",
-    departures=SMALL_GPT,
-    bridged=gpt2_two_hops(identity=1.0),
-)
-def bridges_yield_two_hops_in_gpt2(bridged: Run) -> Iterator[Evidence]:
-    """With identity bridges a GPT-2 composes two hops that it never saw together."""
-    yield bridged.final("train loss").below(0.1, paper=0.0953)
-    yield bridged.final("resemblance").above(0.9, paper=0.9642)
-    yield bridged.final("accuracy").above(0.95, paper=0.997)
-
-
-@claim(
-    PAPER,
-    "Table 1, without identity bridge, one-layer",
-    departures=ONE_LAYER,
-    plain=one_layer_two_hops(identity=0.0),
-)
-def without_bridges_no_two_hops_in_one_layer(plain: Run) -> Iterator[Evidence]:
-    """Without bridges both hops are learnt, entity and bridge stay unlike, and nothing composes."""
-    yield plain.final("train loss").below(0.1, paper=0.0676)
-    yield plain.final("resemblance").near(0.006, within=0.05, paper=0.006)
-    yield plain.final("accuracy").below(0.05, paper=0.017)
-
-
-@claim(
-    PAPER,
-    "Table 1, without identity bridge, GPT-2",
-    departures=SMALL_GPT,
-    plain=gpt2_two_hops(identity=0.0),
-)
-def without_bridges_no_two_hops_in_gpt2(plain: Run) -> Iterator[Evidence]:
-    """Without bridges a GPT-2 learns both hops and composes nothing."""
-    yield plain.final("train loss").below(0.1, paper=0.1024)
-    yield plain.final("resemblance").below(0.2, paper=0.016)
-    yield plain.final("accuracy").below(0.05, paper=0.0)
-
-
-# -------------------------------------------------------------------------------- Tables 2, 3 and 4
-
-
-@claim(PAPER, "Table 3, joint", departures=RELU, joint=relu("train"))
-def joint_training_yields_analogy_end_to_end(joint: Run) -> Iterator[Evidence]:
-    """Trained end to end with a ReLU, all premises at once, the one-layer model concludes too."""
-    yield joint.final("train loss").below(0.05, paper=0.0133)
-    yield joint.final("resemblance").near(0.9413, within=0.1, paper=0.9413)
-    yield joint.final("accuracy").above(0.99, paper=1.0)
-
-
-@claim(
-    PAPER,
-    "Table 3, late attribution",
-    departures=RELU,
-    late=relu("similarity", "attribution"),
-)
-def late_attribution_yields_analogy_end_to_end(late: Run) -> Iterator[Evidence]:
-    """Trained end to end, attribution last, the model concludes, though the second phase undoes
-    some of the resemblance."""
-    yield late.final("attribution loss").below(0.05, paper=0.0198)
-    yield late.final("resemblance").near(0.7116, within=0.1, paper=0.7116)
-    yield late.final("accuracy").above(0.99, paper=1.0)
-
-
-@claim(
-    PAPER,
-    "Table 3, late similarity",
-    departures=RELU + SEPARATED,
-    late=relu("separated", "remaining"),
-)
-def late_similarity_yields_no_analogy_end_to_end(late: Run) -> Iterator[Evidence]:
-    """Trained end to end, similarity last, features come halfway together and no analogy."""
-    yield late.final("remaining loss").below(0.05, paper=0.0138)
-    yield late.final("resemblance").near(0.4367, within=0.1, paper=0.4367)
-    yield late.final("accuracy").below(0.05, paper=0.0067)
+# ------------------------------------------------------------------------------------- Table 4
 
 
 @claim(
@@ -226,31 +216,26 @@ def more_similarity_aligns_more_in_one_layer(by_ratio: dict[float, Run]) -> Iter
     succeeds throughout."""
     reported = {1.0: 0.6706, 4.0: 0.9202, 8.0: 0.9405}
     for ratio, run in by_ratio.items():
-        yield run.final("resemblance").near(reported[ratio], within=0.05, paper=reported[ratio])
-        yield run.final("accuracy").above(0.99, paper=1.0)
-    for less, more in pairwise(RATIOS):
-        yield (
-            by_ratio[more]
-            .final("resemblance")
-            .exceeds(by_ratio[less].final("resemblance"), paper=reported[more] - reported[less])
-        )
+        yield near(reported[ratio], 0.05)(run.final("resemblance"))
+        yield CONCLUDED(run.final("accuracy"))
+    yield from _rises(by_ratio, reported)
 
 
 @claim(
     PAPER,
     "Table 4, GPT-2",
-    departures=SMALL_GPT + ALL_RATIOS,
-    by_ratio={ratio: gpt2("train", ratio=ratio) for ratio in RATIOS},
+    departures=GPT2_DEPARTURES + ALL_RATIOS,
+    by_ratio=lambda scale: {ratio: gpt2(scale, "train", ratio=ratio) for ratio in RATIOS},
 )
 def more_similarity_aligns_more_in_gpt2(by_ratio: dict[float, Run]) -> Iterator[Evidence]:
     """In a GPT-2, too, similarity premises that count more make source and target more alike;
     analogy succeeds throughout."""
-    reported = {1.0: 0.9756, 4.0: 0.995, 8.0: 0.9979}
     for run in by_ratio.values():
-        yield run.final("accuracy").above(0.99, paper=1.0)
+        yield CONCLUDED(run.final("accuracy"))
+    yield from _rises(by_ratio, {1.0: 0.9756, 4.0: 0.995, 8.0: 0.9979})
+
+
+def _rises(by_ratio: dict[float, Run], reported: dict[float, float]) -> Iterator[Evidence]:
+    found = {ratio: run.final("resemblance") for ratio, run in by_ratio.items()}
     for less, more in pairwise(RATIOS):
-        yield (
-            by_ratio[more]
-            .final("resemblance")
-            .exceeds(by_ratio[less].final("resemblance"), paper=reported[more] - reported[less])
-        )
+        yield found[more].exceeds(found[less], paper=reported[more] - reported[less])

@@ -16,6 +16,7 @@ from ...claim import claim
 from .setting import (
     DEEP,
     FIRST_PHASE,
+    GPT2_DEPARTURES,
     JOINT,
     LARGE_RATIOS,
     LATE_ATTRIBUTION,
@@ -25,7 +26,6 @@ from .setting import (
     PAPER,
     RATIO,
     SEPARATED,
-    SMALL_GPT,
     VALUES,
     WIDTHS,
     attention,
@@ -189,8 +189,8 @@ def resemblance_rises_with_depth_in_linear_networks(deep: Run) -> Iterator[Evide
 @claim(
     PAPER,
     "Figure 1, GPT-2",
-    departures=(*SMALL_GPT[:1], SMALL_GPT[2], "20 labels, two inputs each"),
-    deep=deep_gpt2(),
+    departures=(*GPT2_DEPARTURES[:1], GPT2_DEPARTURES[2], "20 labels, two inputs each"),
+    deep=deep_gpt2,
 )
 def resemblance_rises_with_depth_in_gpt2(deep: Run) -> Iterator[Evidence]:
     """In a trained GPT-2 the mean cosine of inputs with the same label rises with depth."""

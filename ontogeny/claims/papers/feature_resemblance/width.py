@@ -10,7 +10,7 @@ from ....tasks.analogy import Analogy
 from ...claim import claim
 from .setting import LIMIT, PAPER, stage_one
 
-WIDTHS = (1e3, 1e4, 1e5, 1e6)
+HUGE_WIDTHS = (1e3, 1e4, 1e5, 1e6)
 
 
 TUPLES = (10, 100)
@@ -30,8 +30,8 @@ def spanned(split: str, width: float, tuples: int = 30) -> Experiment:
     "Propositions 2 and 3, to d = 10⁶ (ours)",
     seeds=5,
     departures=SPANNED,
-    first={width: spanned("similarity", width) for width in WIDTHS},
-    last={width: spanned("separated", width) for width in WIDTHS},
+    first={width: spanned("similarity", width) for width in HUGE_WIDTHS},
+    last={width: spanned("separated", width) for width in HUGE_WIDTHS},
 )
 def a_million_dimensions_align_and_separate(
     first: dict[float, Run], last: dict[float, Run]
@@ -40,7 +40,7 @@ def a_million_dimensions_align_and_separate(
     random directions are, with cosines that fall as the root of the dimension."""
     yield first[1e6].final("resemblance").above(0.999)
     yield first[1e6].final("resemblance").exceeds(first[1e3].final("resemblance"))
-    sizes = [(width, last[width].final("resemblance of each").magnitude()) for width in WIDTHS]
+    sizes = [(width, last[width].final("resemblance of each").magnitude()) for width in HUGE_WIDTHS]
     yield exponent(sizes).near(-0.5, within=0.05)
     yield sizes[-1][1].below(0.002)
 

@@ -15,7 +15,7 @@ from ....tasks.two_hop import TwoHop
 from ....training.descent import AdamW
 from ....training.program import MinimalNorm
 from ...claim import claim
-from .setting import OURS, PAPER, SEEDS, SMALL_MODEL, SOLVED, SUBJECTS, asked, gpt2, solved
+from .setting import GPT2_DEPARTURES, OURS, PAPER, SEEDS, SOLVED, SUBJECTS, asked, gpt2, solved
 
 # --------------------------------------------------------------------- how much identity is needed
 
@@ -95,8 +95,8 @@ def identity_composes_two_hops_and_no_more_in_the_embedding_mlp(
     three nor four, though it has fitted every one of them."""
     for hops, run in by_hops.items():
         yield run.final("train accuracy").above(0.99)
-        success = run.final("composed")
-        yield success.above(0.95) if hops == 2 else success.below(0.05)
+        accuracy = run.final("composed")
+        yield accuracy.above(0.95) if hops == 2 else accuracy.below(0.05)
 
 
 @claim(
@@ -120,8 +120,8 @@ def minimal_nuclear_norm_composes_two_hops_and_no_more(
     PAPER,
     "Reviews: more than two hops, GPT-2 (ours)",
     seeds=SEEDS,
-    departures=SMALL_MODEL,
-    three=gpt2(hops=3),
+    departures=GPT2_DEPARTURES,
+    three=lambda scale: gpt2(scale, hops=3),
 )
 def a_small_gpt2_composes_three_hops(three: Run) -> Iterator[Evidence]:
     """Trained on the identity of every bridge, a GPT-2 from a small initialisation composes three
@@ -134,9 +134,12 @@ def a_small_gpt2_composes_three_hops(three: Run) -> Iterator[Evidence]:
     PAPER,
     "A public replication on a graph of schools, as a negative control (ours)",
     seeds=SEEDS,
-    departures=(*SMALL_MODEL, "entities are two drawn letters; the replication had a tokeniser's"),
-    spelled=gpt2(tokens_per_entity=2, form="own relation"),
-    single=gpt2(form="own relation"),
+    departures=(
+        *GPT2_DEPARTURES,
+        "entities are two drawn letters; the replication had a tokeniser's",
+    ),
+    spelled=lambda scale: gpt2(scale, tokens_per_entity=2, form="own relation"),
+    single=lambda scale: gpt2(scale, form="own relation"),
 )
 def names_of_two_tokens_break_the_bridge(spelled: Run, single: Run) -> Iterator[Evidence]:
     """Where entities are spelled with two tokens, identity examples are fitted, but what s r1

@@ -11,22 +11,22 @@ from ....tasks.two_hop import TwoHop
 from ....theory.two_hop_descent import composed, descent
 from ....training.descent import GradientDescent
 from ...claim import claim
-from .setting import PAPER, SEEDS, SMALL
+from .setting import PAPER, SEEDS, SMALL_GAMMA
 
-WIDTH, RATE, STEPS = 512, 2.0, 3000
+WIDTH, LEARNING_RATE, STEPS = 512, 2.0, 3000
 SERIES = "first step at which half the compositions are right"
 
 
-def _taught(subjects: int) -> Experiment:
-    stage = GradientDescent(steps=STEPS, learning_rate=RATE)
+def _trained(subjects: int) -> Experiment:
+    stage = GradientDescent(steps=STEPS, learning_rate=LEARNING_RATE)
     probes = {"train loss": Loss("train"), "accuracy": Accuracy("composed")}
-    model = EmbeddingMLP(width=WIDTH, gamma=SMALL)
+    model = EmbeddingMLP(width=WIDTH, gamma=SMALL_GAMMA)
     return Experiment(TwoHop(subjects=subjects), model, (stage,), probes, evaluations=300)
 
 
 def predicted(subjects: int) -> int:
     """The step at which a very wide model begins to compose; one more than all if never."""
-    path = descent(subjects, STEPS, RATE, size=WIDTH ** (1 - 2 * SMALL))
+    path = descent(subjects, STEPS, LEARNING_RATE, size=WIDTH ** (1 - 2 * SMALL_GAMMA))
     leads = (composed(state.twelve(subjects)) > 0 for state in path)
     return next((step for step, right in enumerate(leads) if right), STEPS + 1)
 
@@ -35,8 +35,8 @@ def predicted(subjects: int) -> int:
     PAPER,
     "Section 4, when composition appears (ours)",
     seeds=SEEDS,
-    departures=(f"width {WIDTH}, rate {RATE:g}, evaluations every 10 steps",),
-    by_subjects={subjects: _taught(subjects) for subjects in (10, 20, 40, 80)},
+    departures=(f"width {WIDTH}, rate {LEARNING_RATE:g}, evaluations every 10 steps",),
+    by_subjects={subjects: _trained(subjects) for subjects in (10, 20, 40, 80)},
 )
 def forty_numbers_predict_when_two_hops_compose(
     by_subjects: Mapping[int, Run],

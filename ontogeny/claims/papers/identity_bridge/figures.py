@@ -11,12 +11,12 @@ from ....training.descent import AdamW
 from ...claim import claim
 from .setting import (
     BEHAVIOUR,
+    GPT2_DEPARTURES,
     OURS,
     PAPER,
     SEEDS,
-    SMALL_GPT,
-    SMALL_MODEL,
-    STANDARD,
+    SMALL_GPT2_GAMMA,
+    STANDARD_GAMMA,
     SUBJECTS,
     by_complexity,
     gpt2,
@@ -63,9 +63,9 @@ def complexity_erodes_composition_in_the_embedding_mlp(
     PAPER,
     "Figure 2, standard GPT-2",
     seeds=SEEDS,
-    departures=SMALL_MODEL,
-    bridged=gpt2_by_complexity(identity=1.0, gamma=STANDARD),
-    plain=gpt2_by_complexity(identity=0.0, gamma=STANDARD),
+    departures=GPT2_DEPARTURES,
+    bridged=lambda scale: gpt2_by_complexity(scale, identity=1.0, gamma=STANDARD_GAMMA),
+    plain=lambda scale: gpt2_by_complexity(scale, identity=0.0, gamma=STANDARD_GAMMA),
 )
 def complexity_erodes_composition_in_gpt2(
     bridged: dict[int, Run], plain: dict[int, Run]
@@ -81,9 +81,9 @@ def complexity_erodes_composition_in_gpt2(
     PAPER,
     "Figure 2, GPT-2 of small initialisation",
     seeds=SEEDS,
-    departures=SMALL_MODEL,
-    bridged=gpt2_by_complexity(identity=1.0, gamma=SMALL_GPT),
-    plain=gpt2_by_complexity(identity=0.0, gamma=SMALL_GPT),
+    departures=GPT2_DEPARTURES,
+    bridged=lambda scale: gpt2_by_complexity(scale, identity=1.0, gamma=SMALL_GPT2_GAMMA),
+    plain=lambda scale: gpt2_by_complexity(scale, identity=0.0, gamma=SMALL_GPT2_GAMMA),
 )
 def a_small_gpt2_composes_at_complexity_one(
     bridged: dict[int, Run], plain: dict[int, Run]
@@ -100,9 +100,9 @@ def a_small_gpt2_composes_at_complexity_one(
     PAPER,
     "Figure 2, small against standard initialisation",
     seeds=SEEDS,
-    departures=SMALL_MODEL,
-    small=gpt2_by_complexity(identity=1.0, gamma=SMALL_GPT),
-    standard=gpt2_by_complexity(identity=1.0, gamma=STANDARD),
+    departures=GPT2_DEPARTURES,
+    small=lambda scale: gpt2_by_complexity(scale, identity=1.0, gamma=SMALL_GPT2_GAMMA),
+    standard=lambda scale: gpt2_by_complexity(scale, identity=1.0, gamma=STANDARD_GAMMA),
 )
 def small_initialisation_slows_the_decline_with_complexity(
     small: dict[int, Run], standard: dict[int, Run]
@@ -118,9 +118,13 @@ def small_initialisation_slows_the_decline_with_complexity(
     PAPER,
     "Figure 2, where the object depends on the first relation",
     seeds=SEEDS,
-    departures=(*SMALL_MODEL, *SHIFTED),
-    small=gpt2_by_complexity(identity=1.0, gamma=SMALL_GPT, map="shifted"),
-    standard=gpt2_by_complexity(identity=1.0, gamma=STANDARD, map="shifted"),
+    departures=(*GPT2_DEPARTURES, *SHIFTED),
+    small=lambda scale: gpt2_by_complexity(
+        scale, identity=1.0, gamma=SMALL_GPT2_GAMMA, map="shifted"
+    ),
+    standard=lambda scale: gpt2_by_complexity(
+        scale, identity=1.0, gamma=STANDARD_GAMMA, map="shifted"
+    ),
 )
 def small_initialisation_slows_the_decline_without_a_shortcut(
     small: dict[int, Run], standard: dict[int, Run]
@@ -164,9 +168,9 @@ STRONG_DECAY = 1.0
     PAPER,
     "Section 4.4, small initialisation",
     seeds=SEEDS,
-    departures=SMALL_MODEL,
-    small=gpt2(HARDER, gamma=SMALL_GPT),
-    standard=gpt2(HARDER, gamma=STANDARD),
+    departures=GPT2_DEPARTURES,
+    small=lambda scale: gpt2(scale, HARDER, gamma=SMALL_GPT2_GAMMA),
+    standard=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA),
 )
 def small_initialisation_restores_two_hop_composition(
     small: Run, standard: Run
@@ -181,9 +185,9 @@ def small_initialisation_restores_two_hop_composition(
     PAPER,
     "Section 4.4, weight decay",
     seeds=SEEDS,
-    departures=(*SMALL_MODEL, "weight decay is 1, decoupled"),
-    decayed=gpt2(HARDER, gamma=STANDARD, weight_decay=STRONG_DECAY),
-    standard=gpt2(HARDER, gamma=STANDARD),
+    departures=(*GPT2_DEPARTURES, "weight decay is 1, decoupled"),
+    decayed=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA, weight_decay=STRONG_DECAY),
+    standard=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA),
 )
 def weight_decay_restores_two_hop_composition(decayed: Run, standard: Run) -> Iterator[Evidence]:
     """On harder data weight decay substantially recovers what the standard training loses."""
@@ -195,9 +199,9 @@ def weight_decay_restores_two_hop_composition(decayed: Run, standard: Run) -> It
     PAPER,
     "Figure 6, small initialisation",
     seeds=SEEDS,
-    departures=SMALL_MODEL,
-    small=gpt2(HARDER, gamma=SMALL_GPT),
-    standard=gpt2(HARDER, gamma=STANDARD),
+    departures=GPT2_DEPARTURES,
+    small=lambda scale: gpt2(scale, HARDER, gamma=SMALL_GPT2_GAMMA),
+    standard=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA),
 )
 def small_initialisation_tightens_alignment(small: Run, standard: Run) -> Iterator[Evidence]:
     """After each layer, what s r1 has become is at a smaller angle to what its bridge has become if
@@ -209,9 +213,9 @@ def small_initialisation_tightens_alignment(small: Run, standard: Run) -> Iterat
     PAPER,
     "Figure 6, weight decay",
     seeds=SEEDS,
-    departures=(*SMALL_MODEL, "weight decay is 1, decoupled"),
-    decayed=gpt2(HARDER, gamma=STANDARD, weight_decay=STRONG_DECAY),
-    standard=gpt2(HARDER, gamma=STANDARD),
+    departures=(*GPT2_DEPARTURES, "weight decay is 1, decoupled"),
+    decayed=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA, weight_decay=STRONG_DECAY),
+    standard=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA),
 )
 def weight_decay_tightens_alignment(decayed: Run, standard: Run) -> Iterator[Evidence]:
     """After each layer, what s r1 has become is at a smaller angle to what its bridge has become if
@@ -232,8 +236,11 @@ def _tighter(run: Run, standard: Run) -> Iterator[Evidence]:
     PAPER,
     "Figure 7",
     seeds=SEEDS,
-    departures=(*SMALL_MODEL, "alignment is the cosine after the last layer; both pass one half"),
-    small=gpt2(gamma=SMALL_GPT, evaluations=60),
+    departures=(
+        *GPT2_DEPARTURES,
+        "alignment is the cosine after the last layer; both pass one half",
+    ),
+    small=lambda scale: gpt2(scale, gamma=SMALL_GPT2_GAMMA, evaluations=60),
 )
 def alignment_precedes_composition(small: Run) -> Iterator[Evidence]:
     """What s r1 becomes aligns with its bridge before compositions are right."""
@@ -250,8 +257,8 @@ FORMS = ("alone", "first relation", "own relation")
     PAPER,
     "Section 3.1, the form of an identity example (ours)",
     seeds=SEEDS,
-    departures=SMALL_MODEL,
-    by_form={form: gpt2(form=form) for form in FORMS},
+    departures=GPT2_DEPARTURES,
+    by_form=lambda scale: {form: gpt2(scale, form=form) for form in FORMS},
 )
 def identity_works_best_without_a_relation(by_form: dict[str, Run]) -> Iterator[Evidence]:
     """A GPT-2 told of each bridge alone composes more than one told of it with the first relation,

@@ -22,7 +22,8 @@ from ....probes.templates import (
 from ....tasks.two_hop import TwoHop
 from ....training.descent import AdamW, GradientDescent
 from ....training.margin import MarginDescent
-from ...claim import Paper, Sizes
+from ...claim import Paper
+from ...scale import Scale, Sizes
 
 PAPER = Paper(
     "identity-bridge",
@@ -35,7 +36,7 @@ PAPER = Paper(
 
 SUBJECTS = 20
 SEEDS = 5
-SMALL = 0.8  # γ of a small initialisation; the paper's is lost, its group's other papers have this
+SMALL_GAMMA = 0.8  # of a small initialisation; the paper's is lost, its group's others have this
 
 OURS = (
     "N = 20 subjects, width 128, rates and steps are ours: the paper's did not survive",
@@ -88,7 +89,7 @@ def converged(identity: float) -> Experiment:
 def _structured(identity: float, stage: Stage, probes: dict[str, Probe]) -> Experiment:
     task = TwoHop(subjects=SUBJECTS, identity=identity)
     asked = BEHAVIOUR | LEADS | PICTURE | probes
-    return Experiment(task, EmbeddingMLP(gamma=SMALL), (stage,), asked)
+    return Experiment(task, EmbeddingMLP(gamma=SMALL_GAMMA), (stage,), asked)
 
 
 CONVERGED = (
@@ -118,24 +119,24 @@ def by_complexity(identity: float) -> dict[int, Experiment]:
 
 
 def asked(task: TwoHop, *splits: str, train: str = "train") -> Experiment:
-    """The embedding-MLP on any task, with the success on some of its splits."""
-    success: dict[str, Probe] = {split: Accuracy(split) for split in splits}
+    """The embedding-MLP on any task, with the accuracy on some of its splits."""
+    accuracy: dict[str, Probe] = {split: Accuracy(split) for split in splits}
     training = (GradientDescent(steps=10_000, learning_rate=2.0, split=train),)
-    probes = {"train loss": Loss(train), "train accuracy": Accuracy(train)} | success
-    return Experiment(task, EmbeddingMLP(gamma=SMALL), training, probes)
+    probes = {"train loss": Loss(train), "train accuracy": Accuracy(train)} | accuracy
+    return Experiment(task, EmbeddingMLP(gamma=SMALL_GAMMA), training, probes)
 
 
 # ------------------------------------------------------------------------------------- the GPT-2s
 
-STANDARD, SMALL_GPT = 0.5, 1.0  # γ
-GPT = Sizes(laptop={"width": 128, "depth": 2}, paper={"width": 256, "depth": 4})
-GPT_SUBJECTS = Sizes(laptop=10, paper=50)
-GPT_STEPS = Sizes(laptop=600, paper=6000)
-GPT_RATE = Sizes(laptop=1e-3, paper=3e-4)
+STANDARD_GAMMA, SMALL_GPT2_GAMMA = 0.5, 1.0
+GPT2_SIZE = Sizes(laptop={"width": 128, "depth": 2}, paper={"width": 256, "depth": 4})
+GPT2_SUBJECTS = Sizes(laptop=10, paper=50)
+GPT2_STEPS = Sizes(laptop=600, paper=6000)
+GPT2_LEARNING_RATE = Sizes(laptop=1e-3, paper=3e-4)
 COMPLEXITIES = Sizes(laptop=(1, 2, 4), paper=(1, 2, 4, 8, 16))
 ROWS = 80  # a step takes the whole split, or this many rows of it if it is large
 
-SMALL_MODEL = (
+GPT2_DEPARTURES = (
     Sizes(
         laptop="GPT-2 of 2 layers of width 128, N = 10 subjects, 600 steps of Adam at 1e-3",
         paper="GPT-2 of 4 layers of width 256, N = 50 subjects, 6,000 steps of Adam at 3e-4",
@@ -146,48 +147,37 @@ SMALL_MODEL = (
 
 
 def gpt2(
+    scale: Scale,
     complexity: int = 1,
     identity: float = 1.0,
-    gamma: float = SMALL_GPT,
+    gamma: float = SMALL_GPT2_GAMMA,
     weight_decay: float = 0.0,
     evaluations: int = 20,
     **changes: Any,
-) -> Sizes:
+) -> Experiment:
     """A GPT-2 on two hops: `gamma` scales its initial weights."""
-    behaviour = BEHAVIOUR if changes.get("tokens_per_entity", 1) == 1 else SPELLED
-    features: dict[str, Probe] = {
+    task = TwoHop(
+        subjects=GPT2_SUBJECTS(scale), complexity=complexity, identity=identity, **changes
+    )
+    stage = AdamW(
+        steps=GPT2_STEPS(scale),
+        learning_rate=GPT2_LEARNING_RATE(scale),
+        weight_decay=weight_decay,
+        batch_size=0 if complexity <= 2 else ROWS,
+    )
+    probes: dict[str, Probe] = (BEHAVIOUR if task.tokens_per_entity == 1 else SPELLED) | {
         "alignment": Resemblance("first hop", "bridges"),
         "angles by layer": Angles("first hop", "bridges"),
     }
-
-    def size(name: str) -> Experiment:
-        task = TwoHop(
-            subjects=getattr(GPT_SUBJECTS, name),
-            complexity=complexity,
-            identity=identity,
-            **changes,
-        )
-        training: tuple[Stage, ...] = (
-            AdamW(
-                steps=getattr(GPT_STEPS, name),
-                learning_rate=getattr(GPT_RATE, name),
-                weight_decay=weight_decay,
-                batch_size=0 if complexity <= 2 else ROWS,
-            ),
-        )
-        model = ScaledGPT2(**getattr(GPT, name), gamma=gamma)
-        return Experiment(task, model, training, behaviour | features, evaluations=evaluations)
-
-    return Sizes(size("laptop"), size("paper"))
+    model = ScaledGPT2(**GPT2_SIZE(scale), gamma=gamma)
+    return Experiment(task, model, (stage,), probes, evaluations=evaluations)
 
 
-def gpt2_by_complexity(identity: float, gamma: float, map: str = "collapsed") -> Sizes:
+def gpt2_by_complexity(
+    scale: Scale, identity: float, gamma: float, map: str = "collapsed"
+) -> dict[int, Experiment]:
     """GPT-2s on data of growing complexity."""
-
-    def size(name: str) -> dict[int, Experiment]:
-        return {
-            complexity: getattr(gpt2(complexity, identity, gamma, map=map), name)
-            for complexity in getattr(COMPLEXITIES, name)
-        }
-
-    return Sizes(size("laptop"), size("paper"))
+    return {
+        complexity: gpt2(scale, complexity, identity, gamma, map=map)
+        for complexity in COMPLEXITIES(scale)
+    }

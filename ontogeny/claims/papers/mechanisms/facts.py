@@ -13,18 +13,17 @@ from ....probes.facts import Hallucination, RelationEntropy, RelationLoss, Relat
 from ....tasks.facts import Facts
 from ....theory.hallucination import sequential
 from ....training.descent import AdamW, GradientDescent
-from ...claim import Sizes, claim, lazily
+from ...claim import claim
+from ...scale import Scale, Sizes
 from .setting import PAPER
-
-Runs = Mapping[int, Run]
 
 # ------------------------------------------------------------------------------ how many fit
 
 PER_PARAMETER = 0.15  # facts, in the paper's code
 HEADS = 8
-STEPS = Sizes(laptop=8192, paper=16384)
-LENGTH = Sizes(laptop=8, paper=32)
-ROWS = Sizes(laptop=256, paper=1024)
+FACTS_STEPS = Sizes(laptop=8192, paper=16384)
+FACTS_LENGTH = Sizes(laptop=8, paper=32)
+FACTS_ROWS = Sizes(laptop=256, paper=1024)
 SMALLER = Sizes(
     laptop="sequences of 8 tokens, batches of 256, 8,192 steps at learning rate 0.01 (the paper's: "
     "32, 1,024, 16,384, the best of three)",
@@ -33,25 +32,25 @@ SMALLER = Sizes(
 
 
 def recalling(
-    scale: str,
+    scale: Scale,
     subjects: int,
     most: int,
     width: int,
     heads: int,
     head_dim: int,
     mlp_width: int,
-    steps: Sizes = STEPS,
+    steps: Sizes[int] = FACTS_STEPS,
 ) -> Experiment:
     """A layer of attention, and of an MLP if `mlp_width`, trained on S × S facts."""
     task = Facts(
         most=most,
         subjects=float(subjects),
         relations=float(subjects),
-        length=LENGTH.at(scale),
-        rows=ROWS.at(scale),
+        length=FACTS_LENGTH(scale),
+        rows=FACTS_ROWS(scale),
     )
     stage = AdamW(
-        steps=steps.at(scale),
+        steps=steps(scale),
         learning_rate=1e-2,
         trainable=RECALLING if mlp_width else RECALLING[:-1],
         until=Until("recall", 0.99, "above"),
@@ -66,8 +65,8 @@ def parameters(width: int, heads: int, head_dim: int, mlp_width: int) -> int:
     return 4 * heads * head_dim * width + 2 * mlp_width * width
 
 
-SIZES = Sizes(laptop=(8, 12, 16), paper=(8, 11, 16, 23, 32, 45, 64, 91, 128, 181))
-FILLED = (0.35, 0.5, 0.7, 1.0)  # subjects, in units of the guide line's
+FACTS_WIDTHS = Sizes(laptop=(8, 12, 16), paper=(8, 11, 16, 23, 32, 45, 64, 91, 128, 181))
+FACTS_LOADS = (0.35, 0.5, 0.7, 1.0)  # subjects, in units of the guide line's
 
 
 def _shape(width: int) -> tuple[int, int, int, int]:
@@ -75,18 +74,18 @@ def _shape(width: int) -> tuple[int, int, int, int]:
     return width, HEADS, 4 * width // HEADS, 4 * width
 
 
-def _guide(width: int) -> float:
+def _facts_guide(width: int) -> float:
     """Subjects, and relations, of as many facts as the guide line gives."""
     return math.sqrt(PER_PARAMETER * parameters(*_shape(width)))
 
 
-def _by_width(scale: str) -> dict[int, dict[float, Experiment]]:
+def _by_width(scale: Scale) -> dict[int, dict[float, Experiment]]:
     def one(width: int) -> dict[float, Experiment]:
-        most = math.ceil(_guide(width))
-        numbers = {part: round(part * _guide(width)) for part in FILLED}
+        most = math.ceil(_facts_guide(width))
+        numbers = {part: round(part * _facts_guide(width)) for part in FACTS_LOADS}
         return {p: recalling(scale, n, most, *_shape(width)) for p, n in numbers.items()}
 
-    return {width: one(width) for width in SIZES.at(scale)}
+    return {width: one(width) for width in FACTS_WIDTHS(scale)}
 
 
 @claim(
@@ -97,7 +96,7 @@ def _by_width(scale: str) -> dict[int, dict[float, Experiment]]:
         Sizes(laptop="d = 8, 12, 16 (the paper's: 8 to 181)", paper=""),
         "subjects on a grid below the guide line, the crossing interpolated",
     ),
-    by_width=lazily(_by_width),
+    by_width=_by_width,
 )
 def facts_stored_grow_with_parameters(
     by_width: Mapping[int, Mapping[float, Run]],
@@ -107,7 +106,7 @@ def facts_stored_grow_with_parameters(
     points: list[tuple[float, Measurement]] = []
     for width, runs in by_width.items():
         part = falls_below({p: run.peak("recall") for p, run in runs.items()}, 0.99)
-        size, guide = parameters(*_shape(width)), _guide(width)
+        size, guide = parameters(*_shape(width)), _facts_guide(width)
         facts = replace(part, what="facts over parameters", values=(part.values * guide) ** 2)
         yield facts.beside(PER_PARAMETER * size, series="facts recalled", x=size)
         each = replace(
@@ -120,7 +119,7 @@ def facts_stored_grow_with_parameters(
 
 # Subjects and relations 32, width 32, heads of 8: the published boundary in (attention, MLP)
 # parameters is MLP = 2300 - attention / 2, where attention counts H d d_h.
-TRADING = Sizes(laptop=4096, paper=16384)
+TRADE_STEPS = Sizes(laptop=4096, paper=16384)
 TRADES = {
     "attention alone, ample": (20, 0),
     "attention alone, scarce": (4, 0),
@@ -138,12 +137,10 @@ TRADES = {
         Sizes(laptop="4,096 steps", paper=""),
         "five points of the published grid of 13 × 14",
     ),
-    by_shape=lazily(
-        lambda scale: {
-            name: recalling(scale, 32, 32, 32, heads, 8, mlp_width, TRADING)
-            for name, (heads, mlp_width) in TRADES.items()
-        }
-    ),
+    by_shape=lambda scale: {
+        name: recalling(scale, 32, 32, 32, heads, 8, mlp_width, TRADE_STEPS)
+        for name, (heads, mlp_width) in TRADES.items()
+    },
 )
 def attention_and_mlp_trade_off(by_shape: Mapping[str, Run]) -> Iterator[Evidence]:
     """Facts may be stored in attention or in the MLP: with enough of either, or of both together,
@@ -156,7 +153,7 @@ def attention_and_mlp_trade_off(by_shape: Mapping[str, Run]) -> Iterator[Evidenc
 
 # ------------------------------------------------------------------------------ in which order
 
-EVALUATIONS = 128
+GUESSING_EVALUATIONS = 128
 GUESSING: dict[str, Probe] = {
     "train loss": Loss("train"),
     "relation loss": RelationLoss(),
@@ -182,7 +179,7 @@ def learning(
     )
     stage = GradientDescent(steps=steps, learning_rate=0.1)
     return Experiment(
-        task, UniformAttention(scale=1e-5), (stage,), GUESSING, evaluations=EVALUATIONS
+        task, UniformAttention(scale=1e-5), (stage,), GUESSING, evaluations=GUESSING_EVALUATIONS
     )
 
 
@@ -243,7 +240,7 @@ def six_numbers_predict_when_facts_are_learnt(by_world: Mapping[str, Run]) -> It
             found = replace(
                 run.first_step_below("train loss", level), what=f"{name}: {what} learnt at step"
             )
-            known = theory.falls_below(level, every=LONGER // EVALUATIONS)
+            known = theory.falls_below(level, every=LONGER // GUESSING_EVALUATIONS)
             yield found.within_factor(known, 1.05)
             yield found.beside(None, series=f"{what} learnt", x=subjects * relations)
             yield told(known, found).beside(

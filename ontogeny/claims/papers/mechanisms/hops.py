@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -17,16 +16,17 @@ from ....probes.hops import HopAttention, HopsByLayer
 from ....tasks.hops import Hops, split_of
 from ....training.descent import AdamW
 from ....training.hops import BuiltHops
-from ...claim import Sizes, claim, lazily
+from ...claim import claim
+from ...scale import Scale, Sizes
 from .setting import PAPER
 
 VALUES = 3
-WIDTH = Sizes(laptop=96, paper=128)
-EVALUATIONS = 40
+HOPS_WIDTH = Sizes(laptop=96, paper=128)
+HOPS_EVALUATIONS = 40
 CHANCE = 0.45  # the best of forty evaluations, where a guess is right one time in three
-STEPS = Sizes(laptop=1200, paper=20000)
-ROWS = Sizes(laptop=64, paper=256)
-SIZES = (
+HOPS_STEPS = Sizes(laptop=1200, paper=20000)
+HOPS_ROWS = Sizes(laptop=64, paper=256)
+HOPS_DEPARTURES = (
     Sizes(
         laptop="3 values, width 96, 2 heads, batches of 64, up to 1,200 steps of Adam at 1e-3",
         paper="3 values, width 128, 2 heads, batches of 256, up to 20,000 steps of Adam at 1e-3",
@@ -46,11 +46,11 @@ def accuracies(task: Hops) -> dict[str, Probe]:
     return {accuracy(hops): Accuracy(split_of(hops)) for hops in task.asked}
 
 
-def hopping(scale: str, hops: int, teaching: str, deeper: int = 0) -> Experiment:
+def hopping(scale: Scale, hops: int, data: str, deeper: int = 0) -> Experiment:
     """A transformer of log₂ k + 1 layers trained on k hops: hard alone, mixed, or easy to hard."""
-    task = Hops(values=VALUES, hops=hops, rows=ROWS.at(scale))
+    task = Hops(values=VALUES, hops=hops, rows=HOPS_ROWS(scale))
     model = Decoder(
-        width=WIDTH.at(scale),
+        width=HOPS_WIDTH(scale),
         depth=len(task.asked) + deeper,
         heads=2,
         mlp_ratio=2,
@@ -63,17 +63,17 @@ def hopping(scale: str, hops: int, teaching: str, deeper: int = 0) -> Experiment
         until = Until(accuracy(goal), 0.99, "above")
         return AdamW(steps=steps, learning_rate=1e-3, split=split, until=until)
 
-    steps = STEPS.at(scale)
-    training: tuple[Stage, ...] = (trained_on(teaching, hops, steps),)
-    if teaching == "curriculum":
-        share = steps // len(task.asked) // EVALUATIONS * EVALUATIONS
+    steps = HOPS_STEPS(scale)
+    training: tuple[Stage, ...] = (trained_on(data, hops, steps),)
+    if data == "curriculum":
+        share = steps // len(task.asked) // HOPS_EVALUATIONS * HOPS_EVALUATIONS
         training = tuple(trained_on(split_of(each), each, share) for each in task.asked)
-    loss = "mixture" if teaching == "curriculum" else teaching
+    loss = "mixture" if data == "curriculum" else data
     probes = {"train loss": Loss(loss), **accuracies(task)}
-    return Experiment(task, model, training, probes, evaluations=EVALUATIONS)
+    return Experiment(task, model, training, probes, evaluations=HOPS_EVALUATIONS)
 
 
-def _at_work(scale: str, hops: int) -> Experiment:
+def _probed(scale: Scale, hops: int) -> Experiment:
     """The same trained on a mixture, with probes of its layers."""
     base = hopping(scale, hops, "mixture")
     probes = {**base.probes, "hops by layer": HopsByLayer(), "attention": HopAttention()}
@@ -111,10 +111,10 @@ def logarithmically_many_layers_suffice(by_hops: Mapping[int, Run]) -> Iterator[
 @claim(
     PAPER,
     "Slides: failure of gradient descent, easy-to-hard data; arXiv 2505.23683",
-    departures=SIZES,
-    hard=lazily(partial(hopping, hops=4, teaching="hardest")),
-    mixture=lazily(partial(_at_work, hops=4)),
-    curriculum=lazily(partial(hopping, hops=4, teaching="curriculum")),
+    departures=HOPS_DEPARTURES,
+    hard=lambda scale: hopping(scale, 4, "hardest"),
+    mixture=lambda scale: _probed(scale, 4),
+    curriculum=lambda scale: hopping(scale, 4, "curriculum"),
 )
 def only_easy_examples_teach_hard_ones(
     hard: Run, mixture: Run, curriculum: Run
@@ -130,8 +130,8 @@ def only_easy_examples_teach_hard_ones(
 @claim(
     PAPER,
     "Slides: hops are learnt incrementally, layer by layer; arXiv 2505.23683",
-    departures=SIZES,
-    mixture=lazily(partial(_at_work, hops=8)),
+    departures=HOPS_DEPARTURES,
+    mixture=lambda scale: _probed(scale, 8),
 )
 def hops_are_learnt_in_order_and_layer_by_layer(mixture: Run) -> Iterator[Evidence]:
     """Trained on a mixture, a transformer learns one hop, then two, then four, then eight; each is
@@ -151,9 +151,12 @@ def hops_are_learnt_in_order_and_layer_by_layer(mixture: Run) -> Iterator[Eviden
 @claim(
     PAPER,
     "arXiv 2505.23683, without a readout after each layer (ours)",
-    departures=(SIZES[0], "one layer more than log₂ k + 1, all answers read after the last"),
-    mixture=lazily(partial(hopping, hops=4, teaching="mixture", deeper=1)),
-    hard=lazily(partial(hopping, hops=4, teaching="hardest", deeper=1)),
+    departures=(
+        HOPS_DEPARTURES[0],
+        "one layer more than log₂ k + 1, all answers read after the last",
+    ),
+    mixture=lambda scale: hopping(scale, 4, "mixture", deeper=1),
+    hard=lambda scale: hopping(scale, 4, "hardest", deeper=1),
 )
 def a_mixture_teaches_hops_read_after_the_last_layer(mixture: Run, hard: Run) -> Iterator[Evidence]:
     """Where every answer is read out after the last layer, and there is one layer to spare, four
@@ -177,9 +180,9 @@ def _cost(run: Run, hops: int) -> Measurement:
 @claim(
     PAPER,
     "Slides: exp(k) against O(k) samples; arXiv 2505.23683, theorems",
-    departures=SIZES,
-    hard=lazily(lambda scale: {k: hopping(scale, k, "hardest") for k in COSTS.at(scale)[:3]}),
-    mixture=lazily(lambda scale: {k: _at_work(scale, k) for k in COSTS.at(scale)}),
+    departures=HOPS_DEPARTURES,
+    hard=lambda scale: {k: hopping(scale, k, "hardest") for k in COSTS(scale)[:3]},
+    mixture=lambda scale: {k: _probed(scale, k) for k in COSTS(scale)},
 )
 def steps_on_a_mixture_grow_about_linearly_with_hops(
     hard: Mapping[int, Run], mixture: Mapping[int, Run]

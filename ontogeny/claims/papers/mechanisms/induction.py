@@ -16,7 +16,8 @@ from ....training.descent import AdamW
 from ....training.induction import BuiltHead
 from ....training.momentum import Momentum
 from ....training.population import PopulationStep
-from ...claim import Sizes, claim, lazily
+from ...claim import claim
+from ...scale import Scale, Sizes
 from .setting import PAPER, SEEDS
 
 COPYING, MATCHING, PREVIOUS = "OV copying score", "QK matching score", "previous-token score"
@@ -34,18 +35,20 @@ BEHAVIOUR: dict[str, Probe] = {
 
 # ------------------------------------------------------------------------------ full transformers
 
-FULL = Sizes(laptop={"length": 128, "rows": 32}, paper={"length": 256, "rows": 64})
+FULL: Sizes[dict[str, Any]] = Sizes(
+    laptop={"length": 128, "rows": 32}, paper={"length": 256, "rows": 64}
+)
 FULL_STEPS = Sizes(laptop=500, paper=2000)
 FULL_WIDTH = Sizes(laptop=64, paper=128)
-FULL_RATE = Sizes(laptop=3e-3, paper=1e-2)
+FULL_LEARNING_RATE = Sizes(laptop=3e-3, paper=1e-2)
 
 
-def full(scale: str, depth: int) -> Experiment:
+def full(scale: Scale, depth: int) -> Experiment:
     """A transformer with everything in it, trained on all positions."""
-    task = Triggers(**FULL.at(scale), read="everywhere", reads=64)
-    model = Decoder(width=FULL_WIDTH.at(scale), depth=depth, parallel=True)
+    task = Triggers(**FULL(scale), read="everywhere", reads=64)
+    model = Decoder(width=FULL_WIDTH(scale), depth=depth, parallel=True)
     stage = AdamW(
-        steps=FULL_STEPS.at(scale), learning_rate=FULL_RATE.at(scale), weight_decay=0.01, b2=0.95
+        steps=FULL_STEPS(scale), learning_rate=FULL_LEARNING_RATE(scale), weight_decay=0.01, b2=0.95
     )
     probes = (
         BEHAVIOUR if depth > 1 else {name: BEHAVIOUR[name] for name in ("train loss", "accuracy")}
@@ -63,8 +66,8 @@ def full(scale: str, depth: int) -> Experiment:
             paper="2,000 steps: how long the paper trained is not known",
         ),
     ),
-    one=lazily(lambda scale: full(scale, 1)),
-    two=lazily(lambda scale: full(scale, 2)),
+    one=lambda scale: full(scale, 1),
+    two=lambda scale: full(scale, 2),
 )
 def two_layers_predict_from_context_and_one_does_not(one: Run, two: Run) -> Iterator[Evidence]:
     """What a trigger is followed by in this sequence, a transformer of two layers predicts nearly
@@ -76,9 +79,11 @@ def two_layers_predict_from_context_and_one_does_not(one: Run, two: Run) -> Iter
 
 # ------------------------------------------------------------------------------ three memories
 
-PAIR = Sizes(laptop={"length": 64, "rows": 64, "reads": 32}, paper={"rows": 512})
+PAIR: Sizes[dict[str, Any]] = Sizes(
+    laptop={"length": 64, "rows": 64, "reads": 32}, paper={"rows": 512}
+)
 PAIR_WIDTH = Sizes(laptop=128, paper=256)
-PAIR_RATE = Sizes(laptop=0.1, paper=0.03)
+PAIR_LEARNING_RATE = Sizes(laptop=0.1, paper=0.03)
 PAIR_STEPS = Sizes(laptop=400, paper=1000)
 SIMPLIFIED = (
     Sizes(
@@ -90,23 +95,23 @@ SIMPLIFIED = (
 )
 
 
-def pair(scale: str, *stages: tuple[int, tuple[str, ...]], **task: Any) -> Experiment:
+def pair(scale: Scale, *stages: tuple[int, tuple[str, ...]], **task: Any) -> Experiment:
     """The simplified transformer: a stage trains some weights for some percent of the steps."""
-    steps, learning_rate = PAIR_STEPS.at(scale), PAIR_RATE.at(scale)
+    steps, learning_rate = PAIR_STEPS(scale), PAIR_LEARNING_RATE(scale)
     plan = stages or ((100, MEMORIES),)
     training: tuple[Stage, ...] = tuple(
         Momentum(
             steps=steps * percent // 100,
             learning_rate=learning_rate,
             weight_decay=1e-4,
-            trainable=parts,
+            trainable=names,
         )
-        for percent, parts in plan
+        for percent, names in plan
     )
-    model = InductionPair(width=PAIR_WIDTH.at(scale))
+    model = InductionPair(width=PAIR_WIDTH(scale))
     evaluations = 40 if len(plan) == 1 else 20
     return Experiment(
-        Triggers(**{**PAIR.at(scale), **task}),
+        Triggers(**{**PAIR(scale), **task}),
         model,
         training,
         {**BEHAVIOUR, **SCORES},
@@ -114,15 +119,12 @@ def pair(scale: str, *stages: tuple[int, tuple[str, ...]], **task: Any) -> Exper
     )
 
 
-JOINT = lazily(pair)
-
-
 @claim(
     PAPER,
     "Slides: empirically probing the dynamics",
     seeds=SEEDS,
     departures=SIMPLIFIED,
-    joint=JOINT,
+    joint=pair,
 )
 def three_memories_make_an_induction_head(joint: Run) -> Iterator[Evidence]:
     """Training nothing but W_K¹, W_K² and W_O² of a transformer with random embeddings makes an
@@ -139,7 +141,7 @@ def three_memories_make_an_induction_head(joint: Run) -> Iterator[Evidence]:
     "Slides: natural learning order",
     seeds=SEEDS,
     departures=SIMPLIFIED,
-    joint=JOINT,
+    joint=pair,
 )
 def outputs_are_learnt_first_and_the_previous_token_last(joint: Run) -> Iterator[Evidence]:
     """Trained together, the memories are learnt from the top: first W_O² recalls half of what it
@@ -152,15 +154,11 @@ def outputs_are_learnt_first_and_the_previous_token_last(joint: Run) -> Iterator
     yield previous.exceeds(copying)
 
 
-def _alone(name: str) -> Sizes:
-    return lazily(lambda scale: pair(scale, (100, (name,))))
-
-
 @claim(
     PAPER,
     "Slides: natural learning order, one part at a time (ours)",
     departures=SIMPLIFIED,
-    alone={name: _alone(name) for name in MEMORIES},
+    alone=lambda scale: {name: pair(scale, (100, (name,))) for name in MEMORIES},
 )
 def outputs_are_learnt_alone_and_keys_are_not(alone: Mapping[str, Run]) -> Iterator[Evidence]:
     """Trained alone, the outputs W_O² come to copy, but neither W_K² nor W_K¹ becomes its memory:
@@ -178,10 +176,8 @@ def outputs_are_learnt_alone_and_keys_are_not(alone: Mapping[str, Run]) -> Itera
         *SIMPLIFIED,
         "in turn: W_O² alone for 80 steps, with W_K² for 80 (at paper scale 200), then all",
     ),
-    joint=JOINT,
-    in_turn=lazily(
-        lambda scale: pair(scale, (20, ("out2",)), (20, ("out2", "key2")), (160, MEMORIES))
-    ),
+    joint=pair,
+    in_turn=lambda scale: pair(scale, (20, ("out2",)), (20, ("out2", "key2")), (160, MEMORIES)),
 )
 def memories_are_learnt_faster_together(joint: Run, in_turn: Run) -> Iterator[Evidence]:
     """Training all three memories from the start takes fewer steps to an induction head than
@@ -195,7 +191,7 @@ def memories_are_learnt_faster_together(joint: Run, in_turn: Run) -> Iterator[Ev
     PAPER,
     "Slides: fixed triggers; arXiv 2306.00802, random triggers",
     departures=SIMPLIFIED,
-    drawn=lazily(lambda scale: pair(scale, (200, MEMORIES), fixed=False)),
+    drawn=lambda scale: pair(scale, (200, MEMORIES), fixed=False),
 )
 def random_triggers_are_matched_too(drawn: Run) -> Iterator[Evidence]:
     """Where each sequence draws its own triggers, so that any token may be one, the same memories
@@ -240,8 +236,8 @@ POPULATION = Triggers(
 POPULATION_BATCHES = Sizes(laptop=48, paper=192)
 
 
-def _three_steps(scale: str) -> Experiment:
-    batches = POPULATION_BATCHES.at(scale)
+def _three_steps(scale: Scale) -> Experiment:
+    batches = POPULATION_BATCHES(scale)
     rates = {"out2": 1e3, "key2": 2e4, "key1": 1e6}
     training = tuple(
         PopulationStep(steps=batches, learning_rate=learning_rate, trainable=(name,))
@@ -260,7 +256,7 @@ def _three_steps(scale: str) -> Experiment:
         Sizes(laptop="the population is 196,608 sequences, new ones at each step", paper=""),
         "rates 10³, 2·10⁴ and 10⁶: the theorem's are not known",
     ),
-    stepped=lazily(_three_steps),
+    stepped=_three_steps,
 )
 def three_gradient_steps_build_an_induction_head(stepped: Run) -> Iterator[Evidence]:
     """From nothing, one step of descent on the population loss in W_O², then one in W_K², then one

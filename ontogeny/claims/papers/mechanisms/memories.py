@@ -1,7 +1,7 @@
 """Weights as associative memories: gradients write them, and parameters bound them."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,7 +16,8 @@ from ....probes.memory import LemmaError
 from ....tasks.associations import Associations
 from ....theory.memory import LAYERED, LINEAR, capacity, one_step_recall
 from ....training.descent import AdamW, GradientDescent
-from ...claim import Sizes, claim, lazily
+from ...claim import claim
+from ...scale import Scale, Sizes
 from .setting import PAPER, SEEDS
 
 Runs = Mapping[float, Run]
@@ -55,7 +56,7 @@ def gradients_are_associative_memories(descending: Run) -> Iterator[Evidence]:
     yield descending.initial("train loss").exceeds(descending.final("train loss"), by=1.0)
 
 
-WIDTHS = (16, 32, 64, 128, 256)
+STEP_WIDTHS = (16, 32, 64, 128, 256)
 
 
 @claim(
@@ -63,7 +64,7 @@ WIDTHS = (16, 32, 64, 128, 256)
     "Slides: lemma, corollary (one gradient step)",
     seeds=SEEDS,
     departures=("N = 256 items; embeddings are uniform on the sphere",),
-    by_width={width: _step(256, width) for width in WIDTHS},
+    by_width={width: _step(256, width) for width in STEP_WIDTHS},
 )
 def one_gradient_step_recalls(by_width: Runs) -> Iterator[Evidence]:
     """After a single step on the population loss a matrix recalls nearly every one of N items, if
@@ -75,7 +76,7 @@ def one_gradient_step_recalls(by_width: Runs) -> Iterator[Evidence]:
     yield by_width[16].final("recall").below(0.2)
 
 
-LOADS = (0.125, 0.25, 0.5, 1.0, 2.0)  # items, in units of d² / log d²
+STEP_LOADS = (0.125, 0.25, 0.5, 1.0, 2.0)  # items, in units of d² / log d²
 
 
 @claim(
@@ -84,7 +85,9 @@ LOADS = (0.125, 0.25, 0.5, 1.0, 2.0)  # items, in units of d² / log d²
     seeds=SEEDS,
     departures=("embeddings are uniform on the sphere",),
     by_width={
-        width: {load: _step(int(load * width**2 / math.log(width**2)), width) for load in LOADS}
+        width: {
+            load: _step(int(load * width**2 / math.log(width**2)), width) for load in STEP_LOADS
+        }
         for width in (64, 128)
     },
 )
@@ -106,7 +109,7 @@ def interference_predicts_what_one_step_recalls(
 
 # ------------------------------------------------------------------------------ parameters bound
 
-FILLED = (0.6, 0.8, 1.0, 1.25, 1.6)  # items, in units of the published guide line
+MEMORY_LOADS = (0.6, 0.8, 1.0, 1.25, 1.6)  # items, in units of the published guide line
 SEARCH = "N on a grid around the guide line, the crossing interpolated; the paper's: binary search"
 
 
@@ -119,7 +122,7 @@ def _filled(
     classes: int = 0,
 ) -> dict[float, Experiment]:
     """A memory trained on ever more items, by their number over the guide line's."""
-    most = round(FILLED[-1] * guide)
+    most = round(MEMORY_LOADS[-1] * guide)
     stage = AdamW(
         steps=steps,
         learning_rate=learning_rate,
@@ -132,7 +135,7 @@ def _filled(
         task = Associations(most=most, items=float(round(part * guide)), classes=classes)
         return Experiment(task, model, (stage,), probes, evaluations=16)
 
-    return {part: one(part) for part in FILLED}
+    return {part: one(part) for part in MEMORY_LOADS}
 
 
 def _stored(runs: Runs) -> Measurement:
@@ -174,12 +177,12 @@ def _grows_with_parameters(memories: list[Filled]) -> Evidence:
 MATRICES = Sizes(laptop=(11, 16, 23, 32, 45), paper=(8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256))
 
 
-def _matrices(scale: str) -> dict[int, dict[float, Experiment]]:
+def _matrices(scale: Scale) -> dict[int, dict[float, Experiment]]:
     def one(width: int) -> dict[float, Experiment]:
         guide = capacity(width**2, LINEAR)
         return _filled(LinearMemory(width=width), guide, ("weights",), 1000.0, 4096)
 
-    return {width: one(width) for width in MATRICES.at(scale)}
+    return {width: one(width) for width in MATRICES(scale)}
 
 
 @claim(
@@ -187,7 +190,7 @@ def _matrices(scale: str) -> dict[int, dict[float, Experiment]]:
     "Slides: capacity ≈ number of parameters; arXiv 2412.06538, Figure 1, left",
     seeds=SEEDS,
     departures=(Sizes(laptop="d = 11 to 45 (the paper's: 8 to 256)", paper=""), SEARCH),
-    by_width=lazily(_matrices),
+    by_width=_matrices,
 )
 def a_matrix_stores_as_much_as_it_has_parameters(
     by_width: Mapping[int, Runs],
@@ -202,12 +205,12 @@ def a_matrix_stores_as_much_as_it_has_parameters(
     yield _grows_with_parameters(memories)
 
 
-LAYERS = Sizes(
+MLP_SHAPES = Sizes(
     laptop=((8, 8), (11, 22), (16, 16), (16, 32), (16, 64)),
     paper=tuple((d, a * d) for d in (8, 11, 16, 23, 32, 45, 64, 91) for a in (1, 2, 4, 8)),
 )
-FEW = Sizes(laptop=((8, 16), (16, 16), (16, 32)), paper=LAYERS.paper)
-LAYERED_STEPS = Sizes(laptop=4096, paper=32768)
+FEW_SHAPES = Sizes(laptop=((8, 16), (16, 16), (16, 32)), paper=MLP_SHAPES.paper)
+MLP_STEPS = Sizes(laptop=4096, paper=32768)
 CLASSES, PER_CLASS = 32, 1.2  # with 32 answers N = m d / 1.2
 SMALLER_MLPS = (
     Sizes(laptop="d = 8 to 16, m = d to 4 d (the paper's: 8 to 91, d to 8 d)", paper=""),
@@ -216,26 +219,25 @@ SMALLER_MLPS = (
 )
 
 
-def _layers(sizes: Sizes, classes: int) -> Sizes:
-    def all_of(scale: str) -> dict[str, dict[float, Experiment]]:
-        return {f"{m} × {d}": one(d, m, LAYERED_STEPS.at(scale)) for d, m in sizes.at(scale)}
-
-    def one(width: int, mlp_width: int, steps: int) -> dict[float, Experiment]:
+def _mlps(
+    scale: Scale, shapes: Iterable[tuple[int, int]], classes: int
+) -> dict[str, dict[float, Experiment]]:
+    def one(width: int, mlp_width: int) -> dict[float, Experiment]:
         model = MLPMemory(width=width, mlp_width=mlp_width)
-        guide = _guide(mlp_width * width, classes)
-        return _filled(model, guide, ("mlp_in", "mlp_out"), 3e-2, steps, classes)
+        guide = _mlp_guide(mlp_width * width, classes)
+        return _filled(model, guide, ("mlp_in", "mlp_out"), 3e-2, MLP_STEPS(scale), classes)
 
-    return lazily(all_of)
+    return {f"{m} × {d}": one(d, m) for d, m in shapes}
 
 
-def _guide(product: int, classes: int) -> float:
+def _mlp_guide(product: int, classes: int) -> float:
     return product / PER_CLASS if classes else capacity(product, LAYERED)
 
 
-def _layered(by_size: Mapping[str, Runs], classes: int) -> list[Filled]:
+def _mlp_memories(by_size: Mapping[str, Runs], classes: int) -> list[Filled]:
     products = {name: math.prod(map(int, name.split(" × "))) for name in by_size}
     return [
-        Filled(products[name], _guide(products[name], classes), _stored(runs))
+        Filled(products[name], _mlp_guide(products[name], classes), _stored(runs))
         for name, runs in by_size.items()
     ]
 
@@ -244,14 +246,14 @@ def _layered(by_size: Mapping[str, Runs], classes: int) -> list[Filled]:
     PAPER,
     "Slides: extends to MLPs; arXiv 2412.06538, Figure 1, right",
     departures=SMALLER_MLPS,
-    by_size=_layers(LAYERS, 0),
+    by_size=lambda scale: _mlps(scale, MLP_SHAPES(scale), 0),
 )
 def an_mlp_stores_as_much_as_it_has_parameters(
     by_size: Mapping[str, Runs],
 ) -> Iterator[Evidence]:
     """The number N of items that an MLP of width m recalls between embeddings of dimension d grows
     like its parameters, whatever their shape: N log N = m d / 0.35."""
-    memories = _layered(by_size, 0)
+    memories = _mlp_memories(by_size, 0)
     yield from _beside_the_guide(memories)
     yield _grows_with_parameters(memories)
 
@@ -260,12 +262,12 @@ def an_mlp_stores_as_much_as_it_has_parameters(
     PAPER,
     "arXiv 2412.06538, Figure 6 (32 answers)",
     departures=SMALLER_MLPS,
-    by_size=_layers(FEW, CLASSES),
+    by_size=lambda scale: _mlps(scale, FEW_SHAPES(scale), CLASSES),
 )
 def with_few_answers_storage_is_proportional(by_size: Mapping[str, Runs]) -> Iterator[Evidence]:
     """Where all items share 32 answers, an MLP stores in proportion to its parameters: no logarithm
     is left, N = m d / 1.2."""
-    memories = _layered(by_size, CLASSES)
+    memories = _mlp_memories(by_size, CLASSES)
     yield from _beside_the_guide(memories)
     points = [(float(memory.parameters), memory.items) for memory in memories]
     yield exponent(points).near(1.0, within=0.15, paper=1.0)

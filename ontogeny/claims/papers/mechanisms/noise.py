@@ -1,6 +1,7 @@
 """Noise: what feed-forward layers learn at once, attention learns late, and truncation uncovers."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ....core.evidence import Evidence, exponent
 from ....core.run import Run
@@ -12,7 +13,8 @@ from ....probes.weights import SoftRank, TruncatedAccuracy
 from ....tasks.triggers import Triggers
 from ....training.descent import GradientDescent
 from ....training.momentum import Momentum
-from ...claim import Sizes, claim, lazily
+from ...claim import claim
+from ...scale import Scale, Sizes
 from .setting import PAPER
 
 LAYERS = ("key1", "value1", "out1", "key2", "value2", "out2", "mlp1", "mlp2")
@@ -31,19 +33,23 @@ NOISY: dict[str, Probe] = {
     "accuracy without attention's outputs": TruncatedAccuracy("out2", keep=0.0),
     "soft rank of the last layer": SoftRank(LAST),
 }
-SIZE = Sizes(laptop={"length": 64, "rows": 64, "reads": 16}, paper={"rows": 512, "length": 256})
-STEPS = Sizes(laptop=600, paper=5000)
-WIDTH = Sizes(laptop=64, paper=256)
+NOISE_SIZE: Sizes[dict[str, Any]] = Sizes(
+    laptop={"length": 64, "rows": 64, "reads": 16}, paper={"rows": 512, "length": 256}
+)
+NOISE_STEPS = Sizes(laptop=600, paper=5000)
+NOISE_WIDTH = Sizes(laptop=64, paper=256)
 SMALLER_MODEL = Sizes(
     laptop="width 64, 64 characters, batches of 64, 600 steps (the paper's: 256, 256, 512, 5,000)",
     paper="",
 )
 
 
-def _noisy(scale: str, noise: float = 0.5) -> Experiment:
-    task = Triggers(triggers=1, noise=noise, **SIZE.at(scale))
-    model = InductionPair(width=WIDTH.at(scale), first="relu", last="relu")
-    stage = Momentum(steps=STEPS.at(scale), learning_rate=0.03, weight_decay=1e-4, trainable=LAYERS)
+def _noisy(scale: Scale, noise: float = 0.5) -> Experiment:
+    task = Triggers(triggers=1, noise=noise, **NOISE_SIZE(scale))
+    model = InductionPair(width=NOISE_WIDTH(scale), first="relu", last="relu")
+    stage = Momentum(
+        steps=NOISE_STEPS(scale), learning_rate=0.03, weight_decay=1e-4, trainable=LAYERS
+    )
     return Experiment(task, model, (stage,), NOISY, evaluations=20)
 
 
@@ -51,7 +57,7 @@ def _noisy(scale: str, noise: float = 0.5) -> Experiment:
     PAPER,
     "Slides: distributional associations are learnt faster; arXiv 2406.03068",
     departures=(SMALLER_MODEL,),
-    noisy=lazily(_noisy),
+    noisy=_noisy,
 )
 def the_common_token_is_learnt_first_and_in_the_feed_forward_layer(
     noisy: Run,
@@ -70,7 +76,7 @@ def the_common_token_is_learnt_first_and_in_the_feed_forward_layer(
     PAPER,
     "Slides: ablating late MLPs; arXiv 2406.03068 (LASER)",
     departures=(SMALLER_MODEL,),
-    noisy=lazily(_noisy),
+    noisy=_noisy,
 )
 def truncation_turns_the_common_token_into_the_right_one(noisy: Run) -> Iterator[Evidence]:
     """Trained with noise, the model answers clean sequences about every other time with the common
@@ -103,9 +109,8 @@ def _sampled(vocab: int) -> Experiment:
         test_rows=16,
     )
     model = OneHotPair(width=3 * vocab + 2 * POSITIONS, last="linear")
-    parts = ("out2", "mlp2")
     training = tuple(
-        GradientDescent(steps=steps, learning_rate=0.01, trainable=parts)
+        GradientDescent(steps=steps, learning_rate=0.01, trainable=("out2", "mlp2"))
         for steps in (48, 48 * vocab)
     )
     probes: dict[str, Probe] = {
@@ -125,7 +130,7 @@ def _sampled(vocab: int) -> Experiment:
         "one sequence a step at a learning rate of 0.01; the paper: one step on all sequences",
         "evaluated after each of 48 samples, then after every N",
     ),
-    by_vocabulary=lazily(lambda scale: {n: _sampled(n) for n in VOCABULARIES.at(scale)}),
+    by_vocabulary=lambda scale: {n: _sampled(n) for n in VOCABULARIES(scale)},
 )
 def feed_forward_takes_few_samples_and_attention_as_many_as_tokens(
     by_vocabulary: Mapping[int, Run],

@@ -8,15 +8,15 @@ from ....llm.heads import HeadDiagonals
 from ....llm.templates import TunedTemplates
 from ....llm.texts import no_wikitext
 from ....llm.writing import Writing
-from ...pretrained import real_claim
+from ...pretrained import pretrained_claim
 from .setting import PAPER
 
-SAMPLES = (32, 256)
-PRETRAINED = {32: 0.248, 256: 0.027}
-FRESH = {32: 1.012, 256: 0.994}
+TUNED_SAMPLES = (32, 256)
+PRETRAINED_LOSS = {32: 0.248, 256: 0.027}
+FRESH_LOSS = {32: 1.012, 256: 0.994}
 
 
-@real_claim(
+@pretrained_claim(
     PAPER,
     "Figure 6, WikiText-2",
     departures=(
@@ -37,7 +37,7 @@ def identities_help_a_small_gpt2_on_wikitext(plain: Run, identities: Run) -> Ite
     yield plain.final("held-out loss").exceeds(identities.final("held-out loss"), by=gap)
 
 
-@real_claim(
+@pretrained_claim(
     PAPER,
     "Figure 7",
     departures=(
@@ -45,23 +45,23 @@ def identities_help_a_small_gpt2_on_wikitext(plain: Run, identities: Run) -> Ite
         "αβα against αββ in words of one token; 48 steps of at most 32 strings at rate 1e-4",
         "all weights are tuned but the embeddings; 3 seeds",
     ),
-    pretrained={n: TunedTemplates(samples=n) for n in SAMPLES},
-    scratch={n: TunedTemplates(samples=n, start="fresh") for n in SAMPLES},
+    pretrained={n: TunedTemplates(samples=n) for n in TUNED_SAMPLES},
+    scratch={n: TunedTemplates(samples=n, start="fresh") for n in TUNED_SAMPLES},
 )
 def pretraining_generalizes_templates_to_unseen_words(
     pretrained: dict[int, Run], scratch: dict[int, Run]
 ) -> Iterator[Evidence]:
     """Tuned on a few dozen strings, a pretrained model tells templates apart in words that it was
     never tuned on; one that begins from nothing does not."""
-    for n in SAMPLES:
+    for n in TUNED_SAMPLES:
         tuned = pretrained[n].best("test loss", by="validation loss")
         begun = scratch[n].best("test loss", by="validation loss")
-        yield begun.above(0.8, paper=FRESH[n])
-        yield tuned.below(0.5, paper=PRETRAINED[n])
-        yield begun.exceeds(tuned, by=0.3, paper=FRESH[n] - PRETRAINED[n])
+        yield begun.above(0.8, paper=FRESH_LOSS[n])
+        yield tuned.below(0.5, paper=PRETRAINED_LOSS[n])
+        yield begun.exceeds(tuned, by=0.3, paper=FRESH_LOSS[n] - PRETRAINED_LOSS[n])
 
 
-@real_claim(
+@pretrained_claim(
     PAPER,
     "Section 6, the diagonals of pretrained heads",
     departures=(

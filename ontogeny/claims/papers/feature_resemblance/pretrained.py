@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ....core.evidence import Evidence
 from ....core.run import Run
 from ....llm.analogy import NaturalAnalogy
-from ...pretrained import real_claim
+from ...pretrained import pretrained_claim
 from .setting import PAPER
 
 DEPARTURES = (
@@ -16,7 +16,7 @@ DEPARTURES = (
 )
 
 
-@real_claim(
+@pretrained_claim(
     PAPER,
     "Table 2",
     departures=DEPARTURES,
@@ -38,7 +38,7 @@ def curriculum_order_matters_for_a_pretrained_model(
     yield late_attribution.final("resemblance").exceeds(apart, paper=0.7990 - 0.6431)
 
 
-@real_claim(
+@pretrained_claim(
     PAPER,
     "Table 2, next to strangers (ours)",
     departures=DEPARTURES,
@@ -50,7 +50,7 @@ def finetuning_aligns_pairs_more_than_strangers(joint: Run) -> Iterator[Evidence
     yield joint.final("distinction").exceeds(joint.initial("distinction"), by=0.02)
 
 
-@real_claim(
+@pretrained_claim(
     PAPER,
     "Table 2, next to attribution alone (ours)",
     departures=(*DEPARTURES, "the bound was written after seeing what attribution alone does"),
@@ -64,7 +64,7 @@ def similarity_premises_add_to_attribution(joint: Run, attribution: Run) -> Iter
     yield joint.final("success").exceeds(attribution.final("success"), by=0.1)
 
 
-@real_claim(
+@pretrained_claim(
     PAPER,
     "Table 2, with made-up names (ours)",
     departures=(*DEPARTURES, "entities have names that are made up, so that none is known before"),

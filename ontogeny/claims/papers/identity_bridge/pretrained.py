@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ....core.evidence import Evidence
 from ....core.run import Run
 from ....llm.two_hop import NaturalTwoHop
-from ...pretrained import real_claim
+from ...pretrained import pretrained_claim
 from .setting import PAPER
 
 DEPARTURES = (
@@ -16,7 +16,7 @@ DEPARTURES = (
 )
 
 
-@real_claim(PAPER, "Figure 8", departures=DEPARTURES, plain=NaturalTwoHop())
+@pretrained_claim(PAPER, "Figure 8", departures=DEPARTURES, plain=NaturalTwoHop())
 def finetuning_on_single_hops_raises_the_object_without_the_bridge(
     plain: Run,
 ) -> Iterator[Evidence]:
@@ -30,7 +30,7 @@ def finetuning_on_single_hops_raises_the_object_without_the_bridge(
     yield plain.final("shift, gained").exceeds(wrong)
 
 
-@real_claim(
+@pretrained_claim(
     PAPER,
     "Figure 8, next to the other objects of the relation (ours)",
     departures=DEPARTURES,
@@ -43,7 +43,7 @@ def finetuning_raises_the_object_above_others_of_its_kind(plain: Run) -> Iterato
     yield plain.final("share shift, gained").exceeds(plain.final("share shift, wrong"))
 
 
-@real_claim(
+@pretrained_claim(
     PAPER,
     "Section 4.5",
     departures=DEPARTURES,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ....core.evidence import Evidence
 from ....core.run import Run
 from ....llm.truncation import Truncation
-from ...pretrained import real_claim
+from ...pretrained import pretrained_claim
 from .setting import PAPER
 
 DEPARTURES = (
@@ -16,7 +16,7 @@ DEPARTURES = (
 LATE = 10
 
 
-@real_claim(
+@pretrained_claim(
     PAPER,
     "Slides: Pythia-1B, 'Madrid is located in'",
     departures=(*DEPARTURES, "the layer is the one that is best for the other seeds' prompts"),
@@ -30,7 +30,7 @@ def truncating_the_right_late_layer_favours_the_answer(truncated: Run) -> Iterat
     yield truncated.final(success).exceeds(truncated.initial(success))
 
 
-@real_claim(
+@pretrained_claim(
     PAPER,
     "Slides: Pythia-1B, 'Madrid is located in', whichever layer (ours)",
     departures=DEPARTURES,
