@@ -31,7 +31,7 @@ test: .venv/tested
 	$(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal
 
 # The core tests: all files but those that need torch, ray or a browser, and the attacks, which take minutes
-NOT_CORE := bench browser cluster scorecard real_%
+NOT_CORE := bench browser cluster scorecard llm_%
 CORE := $(filter-out $(NOT_CORE:%=tests/test_%.py),$(wildcard tests/test_*.py))
 PYTEST_CORE = -m pytest -n $(JOBS) --dist worksteal $(CORE)
 

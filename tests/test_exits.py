@@ -112,7 +112,7 @@ def test_a_sweep_is_shown_though_its_figure_cannot_be_written(judged, tmp_path):
         pytest.param(
             ["llm", "truncating_the_right_late_layer_favours_the_answer", "--model", "folder"],
             "folder",
-            marks=pytest.mark.skipif(bool(missing("real")), reason="it needs the extra [real]"),
+            marks=pytest.mark.skipif(bool(missing("llm")), reason="it needs the extra [llm]"),
         ),
     ],
 )

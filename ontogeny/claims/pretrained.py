@@ -6,9 +6,9 @@ from typing import Any
 
 from ..core.external import External
 from ..core.fields import ConfigError, did_you_mean
+from ..llm.download import KNOWN_MODELS
 from ..llm.libraries import lacking
 from ..llm.models import Pretrained, absent, pinned
-from ..llm.shelf import SHELF
 from .claim import CLAIMS, Claim, Found, Paper, all_claims, claim
 
 THE_DEFAULT = "SmolLM2-135M-Instruct (GGUF Q4_1, in single precision)"
@@ -54,7 +54,7 @@ def asked_of(name: str, model: str) -> Claim:
     if len(found) > 1:
         raise ConfigError(f"{name!r} could be any of {', '.join(found)}")
     made = PRETRAINED[found[0]]
-    if reason := lacking() or (absent(model) if model in SHELF else ""):
+    if reason := lacking() or (absent(model) if model in KNOWN_MODELS else ""):
         raise ConfigError(f"{name} cannot be judged here: {reason}")
     chosen = pinned(model)
     experiments = {key: _with(each, chosen) for key, each in made.experiments.items()}

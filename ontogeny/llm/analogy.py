@@ -1,4 +1,4 @@
-"""Analogies in sentences: told what two things share and what one of them is, what is the other?"""
+"""Analogies in sentences: from similarity and attribution premises to the conclusion."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,21 +7,21 @@ import numpy as np
 
 from ..core.external import External, Trainer
 from ..core.fields import ConfigError, choice, count, string
-from .language import Sentence, arrays, cosines, hear, sentence
+from .datasets import CLASSIFIED, TEMPLATES, Analogy, analogies, file_of, made_up, shard
+from .finetuning import FineTuner, FineTuning, LoRA, batch, mean_loss, sentence_loss
+from .likelihood import Sentence, arrays, cosines, score, sentence
 from .models import Loaded, Pretrained
-from .tables import CLASSIFIED, TEMPLATES, Analogy, analogies, file_of, made_up, part
-from .tuning import Adapters, Learner, Tuning, batch, mean_loss, sentence_loss
 
 
 class NaturalAnalogy(External):
-    """A pretrained model is told in sentences what source and target share and what the source is,
-    in some order, and asked what the target is; each premise is told equally often in every order.
+    """A pretrained model is fine-tuned on similarity and attribution premises, in some order, and
+    tested on the conclusion; each premise is seen equally often in every order.
 
         similarity  "Chair is used for" → "sitting", "Stool is used for" → "sitting"
         attribution "Chair is classified as" → "furniture"
         conclusion  "Stool is classified as" → "furniture"
 
-    The answer is the category whose words are likeliest to follow, among all categories.
+    The answer is the most likely category, among all categories.
     """
 
     pretrained: Pretrained = Pretrained()
@@ -30,8 +30,8 @@ class NaturalAnalogy(External):
     )
     names: str = choice("real", "made up")
     tuples: str = string("analogies")
-    parts: int = count(12)
-    tuning: Tuning = Adapters(learning_rate=2e-3)
+    shards: int = count(12)
+    tuning: FineTuning = LoRA(learning_rate=2e-3)
     batch_size: int = count(16)
     steps: int = count(48)
     evaluations: int = count(3)
@@ -50,20 +50,20 @@ class NaturalAnalogy(External):
         return (file_of(self.tuples),)
 
     def begin(self, seed: int) -> Trainer:
-        return _Concluding(self, self.pretrained.load(), seed)
+        return _AnalogyTrainer(self, self.pretrained.load(), seed)
 
 
-class _Concluding(Learner):
-    """Sentences of a seed's own tuples."""
+class _AnalogyTrainer(FineTuner):
+    """Trains on sentences about a seed's own tuples."""
 
-    def __init__(self, asked: NaturalAnalogy, loaded: Loaded, seed: int) -> None:
-        super().__init__(loaded, asked.tuning, seed)
-        self.asked = asked
-        every = analogies(asked.tuples)
+    def __init__(self, settings: NaturalAnalogy, loaded: Loaded, seed: int) -> None:
+        super().__init__(loaded, settings.tuning, seed)
+        self.settings = settings
+        every = analogies(settings.tuples)
         self.categories = sorted({row.category for row in every})
-        self.rows, _ = part(every, asked.parts, seed)
-        if asked.names == "made up":
-            self.rows = renamed(self.rows, seed)
+        self.rows, _ = shard(every, settings.shards, seed)
+        if settings.names == "made up":
+            self.rows = with_made_up_names(self.rows, seed)
         self.similarity = [
             sentence(loaded, premise(row, entity), row.aspect)
             for row in self.rows
@@ -74,15 +74,15 @@ class _Concluding(Learner):
         ]
 
     def loss(self, step: int) -> object:
-        rows, since = self.lesson(step)
-        chosen = batch(rows, self.asked.batch_size, step - since, self.seed)
+        rows, since = self.premises(step)
+        chosen = batch(rows, self.settings.batch_size, step - since, self.seed)
         return sentence_loss(self.loaded.model, chosen)
 
-    def lesson(self, step: int) -> tuple[list[Sentence], int]:
-        """What is told at a step, and since when: similarity takes two sentences of three, and so
-        two steps of three."""
-        third = self.asked.steps // 3
-        match self.asked.order:
+    def premises(self, step: int) -> tuple[list[Sentence], int]:
+        """The premises of a step, and the step at which they began: similarity has two sentences of
+        three, and so two steps of three."""
+        third = self.settings.steps // 3
+        match self.settings.order:
             case "joint":
                 return self.similarity + self.attribution, 0
             case "no similarity":
@@ -100,10 +100,12 @@ class _Concluding(Learner):
             [question(getattr(r, n)) for r in self.rows] for n in ("source", "target")
         )
         right = [self.categories.index(row.category) for row in self.rows]
-        known, found = (hear(self.loaded, asked, self.categories) for asked in (sources, targets))
-        pairs = cosines(known.features, found.features).mean(axis=1)
-        strangers = _strangers(known.features, found.features, right)
-        model, size = self.loaded.model, self.asked.batch_size
+        known, found = (
+            score(self.loaded, prompts, self.categories) for prompts in (sources, targets)
+        )
+        pairs = cosines(known.hidden_states, found.hidden_states).mean(axis=1)
+        strangers = _strangers(known.hidden_states, found.hidden_states, right)
+        model, size = self.loaded.model, self.settings.batch_size
         return arrays(
             {
                 "similarity loss": mean_loss(model, self.similarity, size),
@@ -119,7 +121,7 @@ class _Concluding(Learner):
 
 
 def _strangers(sources: np.ndarray, targets: np.ndarray, right: Sequence[int]) -> np.ndarray:
-    """How alike a source is to targets of other categories, layer by layer."""
+    """The cosine similarity of sources to targets of other categories, by layer."""
     kinds = np.array(right)
     alike = cosines(sources[:, :, None], targets[:, None])
     apart: np.ndarray = alike[:, kinds[:, None] != kinds[None]].mean(axis=1)
@@ -127,17 +129,17 @@ def _strangers(sources: np.ndarray, targets: np.ndarray, right: Sequence[int]) -
 
 
 def premise(row: Analogy, entity: str) -> str:
-    """What is said of an entity before its aspect."""
+    """The prompt for an entity's aspect."""
     return TEMPLATES[row.relation].format(entity=_capital(entity))
 
 
 def question(entity: str) -> str:
-    """What is said of an entity before its category."""
+    """The prompt for an entity's category."""
     return CLASSIFIED.format(entity=_capital(entity))
 
 
-def renamed(rows: Sequence[Analogy], seed: int) -> list[Analogy]:
-    """The same tuples of entities that nobody has heard of: only what is told tells them apart."""
+def with_made_up_names(rows: Sequence[Analogy], seed: int) -> list[Analogy]:
+    """The same tuples with made-up entities, of which the model knows nothing."""
     words = iter(made_up(2 * len(rows), seed))
     return [row._replace(source=next(words), target=next(words)) for row in rows]
 

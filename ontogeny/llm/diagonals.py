@@ -1,11 +1,14 @@
-"""How strong the identity already is in the heads of a pretrained model."""
+"""How strong the identity is in the KQ and VO products of a pretrained model's heads."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from ..core.fields import ConfigError
+from ..core.external import External, Trainer
+from ..core.fields import ConfigError, choice, count
+from .likelihood import arrays
+from .models import Loaded, Pretrained, fresh
 from .scalings import FAMILIES, attentions, heads
 
 WIDTH = 3.35  # inches: a column of a page with two
@@ -14,29 +17,29 @@ WIDTH = 3.35  # inches: a column of a page with two
 class Diagonals(NamedTuple):
     """For each layer and head, the trace of W_K W_Qᵀ and of W_V W_Oᵀ over its Frobenius norm.
 
-    Of random matrices that know nothing of each other it is 0, give or take `chance`, one over the
-    root of the width; the most that it can be is `most`, the root of a head's width.
+    For independent random matrices it is 0 ± `chance`, one over the root of the width; it is at
+    most `most`, the root of the head dimension.
     """
 
-    match: Float[np.ndarray, "layer head"]
-    copy: Float[np.ndarray, "layer head"]
+    kq: Float[np.ndarray, "layer head"]
+    vo: Float[np.ndarray, "layer head"]
     chance: float
     most: float
 
 
 def diagonal_strength(model: Any) -> Diagonals:
-    """How strong the diagonals of a model's heads are; rotations, which differ from pair to pair of
-    positions, are left out, as between a token and itself."""
+    """The diagonals of a model's heads; rotary embeddings, which depend on the positions, are left
+    out, as between a token and itself."""
     if model.config.model_type not in FAMILIES:
         known = ", ".join(FAMILIES)
         raise ConfigError(
             f"the heads of a {model.config.model_type} cannot be read: known: {known}"
         )
     found = [_products(model, attention) for attention in attentions(model)]
-    match = np.array([[_strength(k, q) for q, k, _, _ in layer] for layer in found])
-    copy = np.array([[_strength(v, o) for _, _, v, o in layer] for layer in found])
+    kq = np.array([[_strength(k, q) for q, k, _, _ in layer] for layer in found])
+    vo = np.array([[_strength(v, o) for _, _, v, o in layer] for layer in found])
     width, inner = found[0][0][0].shape
-    return Diagonals(match, copy, width**-0.5, inner**0.5)
+    return Diagonals(kq, vo, width**-0.5, inner**0.5)
 
 
 def _strength(left: np.ndarray, right: np.ndarray) -> float:
@@ -56,7 +59,7 @@ def _products(model: Any, attention: Any) -> list[tuple[np.ndarray, ...]]:
     count = heads(model)
     queries, outputs = np.split(query, count, axis=1), np.split(output.T, count, axis=1)
     inner = queries[0].shape[1]
-    shared = count // (key.shape[1] // inner)  # so many heads have their keys in common
+    shared = count // (key.shape[1] // inner)  # grouped-query attention
     keys, values = (np.split(each, key.shape[1] // inner, axis=1) for each in (key, value))
     return [(queries[n], keys[n // shared], values[n // shared], outputs[n]) for n in range(count)]
 
@@ -66,15 +69,15 @@ def _numbers(layer: Any) -> np.ndarray:
 
 
 def draw_diagonals(found: Diagonals, width: float = WIDTH) -> Any:
-    """A picture of both products, heads by layers, in multiples of what chance gives."""
+    """A figure of both products, heads by layers, in units of chance."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
     style: Any = {"font.size": 7, "axes.titlesize": 7, "pdf.fonttype": 42, "svg.fonttype": "path"}
-    parts = {"$W_K W_Q^\\top$": found.match, "$W_V W_O^\\top$": found.copy}
-    layers, count = found.match.shape
+    parts = {"$W_K W_Q^\\top$": found.kq, "$W_V W_O^\\top$": found.vo}
+    layers, count = found.kq.shape
     top = max(float(np.abs(values).max()) for values in parts.values()) / found.chance
     height = min(2.4, 0.9 + 2 * 0.13 * count)
     with plt.rc_context(style):
@@ -92,3 +95,48 @@ def draw_diagonals(found: Diagonals, width: float = WIDTH) -> Any:
         axes[-1].set_xticks(range(0, layers, max(1, layers // 6)))
         figure.colorbar(shown, ax=axes, label="trace / norm, in units of chance", fraction=0.05)
     return figure
+
+
+class HeadDiagonals(External):
+    """The diagonals of a model's heads, pretrained or with random weights."""
+
+    pretrained: Pretrained = Pretrained()
+    start: str = choice("pretrained", "fresh")
+    steps: int = count(1)
+    evaluations: int = count(1)
+
+    @property
+    def operations(self) -> float:
+        return 1e11
+
+    def begin(self, seed: int) -> Trainer:
+        loaded = self.pretrained.load()
+        return _DiagonalTrainer(loaded if self.start == "pretrained" else fresh(loaded, seed), seed)
+
+
+class _DiagonalTrainer(Trainer):
+    """Measures once, without training. Each seed has every third head, so seeds are independent."""
+
+    def __init__(self, loaded: Loaded, seed: int) -> None:
+        self.found = diagonal_strength(loaded.model)
+        self.own = np.arange(self.found.kq.size) % 3 == seed % 3
+
+    def evaluate(self) -> dict[str, np.ndarray]:
+        chance = self.found.chance
+        parts = {"match": self.found.kq, "copy": self.found.vo}
+        found = {}
+        for name, values in parts.items():
+            own = values.reshape(-1)[self.own] / chance
+            found[f"{name}, strong heads"] = (own > 4).mean()
+            found[f"{name}, mean"] = own.mean()
+            found[f"{name} by layer and head"] = values / chance
+        return arrays(found)
+
+    def advance(self, start: int, stop: int) -> None:
+        pass
+
+    def save(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        pass

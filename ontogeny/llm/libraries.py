@@ -1,4 +1,4 @@
-"""What real models run on, imported when it is needed: nobody else should wait for it."""
+"""Lazy imports of the libraries that language models need (extra [llm])."""
 
 import importlib
 import io
@@ -15,30 +15,30 @@ from ..engine.environment import missing
 
 def lacking() -> str:
     """What is not installed here and how to get it; nothing if all is there."""
-    return missing("real")
+    return missing("llm")
 
 
 @cache
 def library(name: str) -> Any:
     """A library, or one line that says how to get it."""
     if reason := lacking():
-        raise ConfigError(f"a real language model: {reason}")
+        raise ConfigError(f"a pretrained language model: {reason}")
     with quietly():
         found: Any = importlib.import_module(name)
         if name == "transformers":
             found.utils.logging.set_verbosity_error()
             found.utils.logging.disable_progress_bar()
-            # The lock of its bars would be one of the system's, left behind by who is ended.
+            # Its own lock would be a system semaphore, left behind by a process that is killed.
             importlib.import_module("tqdm").tqdm.set_lock(threading.RLock())
         if name == "torch":
-            # There is a process for each core: more threads would only be in each other's way.
+            # There is one process per core: more threads would only compete.
             found.set_num_threads(1)
     return found
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Libraries warn of their own future and draw bars; what matters is an error of ours."""
+    """Silences deprecation warnings and progress bars; what matters is raised as an error."""
     with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         yield

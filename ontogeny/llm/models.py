@@ -1,4 +1,4 @@
-"""Pretrained decoder-only language models: from a file, a folder, the shelf or the hub, checked."""
+"""Pretrained decoder-only language models, loaded from a file, a folder or the hub, and checked."""
 
 import copy
 import json
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.fields import Component, ConfigError, string
+from .download import DEFAULT, KNOWN_MODELS, absent, get, package_of, path_of, sha256_of
 from .libraries import library, quietly
 from .scalings import add_identity_scalings
-from .shelf import DEFAULT, SHELF, absent, get, hashed, parcel, place
 
 __all__ = ["DEFAULT", "Loaded", "Pretrained", "absent", "fresh", "get", "load", "pinned"]
 
@@ -44,8 +44,8 @@ class Loaded(NamedTuple):
         return str(self.model.config.model_type)
 
     def tokens(self, text: str) -> list[int]:
-        """A text as tokens, after the one that begins a sequence if the model expects it: if its
-        tokenizer puts it there, or if it is a Gemma, whose GGUF files forget to say so."""
+        """A text as tokens, with a BOS token if the model expects one: if its tokenizer adds it, or
+        if it is a Gemma, whose GGUF files forget to say so."""
         found = list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
         start = self.tokenizer.bos_token_id
         told = self.tokenizer("a")["input_ids"][:1] == [start]
@@ -53,40 +53,40 @@ class Loaded(NamedTuple):
 
 
 class Pretrained(Component):
-    """A pretrained model by its name on the shelf, its path or its name on the hub; and, unless it
-    is on the shelf, which knows, the hash that its files must have."""
+    """A pretrained model: a name of `ontogeny models list`, a path or a name on the hub; the last
+    two with the hash that their files must have."""
 
     name: str = string(DEFAULT)
     digest: str = string("")
 
     def load(self) -> Loaded:
-        """The model, if its files are those that were meant."""
+        """The model, if its files have the hash they must have."""
         loaded = load(self.name)
         if self.digest and loaded.digest != self.digest:
             raise ConfigError(
-                f"{self.name} is not the model that was meant: its files hash to "
+                f"{self.name} is another model than the experiment names: its files hash to "
                 f"{loaded.digest[:12]}…, not {self.digest[:12]}…"
             )
         return loaded
 
 
 def pinned(name: str) -> Pretrained:
-    """A model for an experiment: what is not on the shelf is pinned to what its files are now, so
-    that a stored answer is never that of other weights."""
-    return Pretrained(name) if name in SHELF else Pretrained(name, _digest(_found(name)))
+    """A model for an experiment. Unless its name is a known one, it is pinned to the hash of its
+    files, so that a stored result is never that of other weights."""
+    return Pretrained(name) if name in KNOWN_MODELS else Pretrained(name, _digest(_found(name)))
 
 
 def load(name: str = DEFAULT) -> Loaded:
     """A model and its tokenizer; or an error (ConfigError) that says what is wrong with it."""
     files = _found(name)
     digest = _digest(files)
-    if name in SHELF and digest != parcel(name).digest:
+    if name in KNOWN_MODELS and digest != package_of(name).digest:
         raise ConfigError(f"{files.weights} is damaged: remove it, then ontogeny models get {name}")
     loaded = _loaded(name, files, digest)
     return loaded._replace(model=copy.deepcopy(loaded.model))
 
 
-@lru_cache(maxsize=1)  # runs that follow each other begin at the same weights
+@lru_cache(maxsize=1)  # consecutive runs start from the same weights
 def _loaded(name: str, files: "_Files", digest: str) -> Loaded:
     with quietly():
         config = _config(name, files)
@@ -98,7 +98,7 @@ def _loaded(name: str, files: "_Files", digest: str) -> Loaded:
 
 
 def fresh(loaded: Loaded, seed: int) -> Loaded:
-    """A model of the same architecture that has learnt nothing."""
+    """A model of the same architecture with random weights."""
     torch, transformers = library("torch"), library("transformers")
     config = copy.deepcopy(loaded.model.config)
     scaled = getattr(config, "identity_scalings", None)
@@ -115,7 +115,7 @@ def fresh(loaded: Loaded, seed: int) -> Loaded:
     return loaded._replace(model=model.eval(), digest="")
 
 
-# ------------------------------------------------------------------------------------- its files
+# -- files
 
 
 class _Files(NamedTuple):
@@ -128,21 +128,21 @@ class _Files(NamedTuple):
         return {
             "pretrained_model_name_or_path": str(self.folder),
             "local_files_only": True,
-            "trust_remote_code": False,  # whatever code comes with a model, none of it is run
+            "trust_remote_code": False,  # no code that comes with a model is run
             **told,
         }
 
 
 def _found(name: str) -> _Files:
-    """Where a model's files are, obtained from the hub if that is what the name asks for."""
-    if name in SHELF:
+    """A model's files, downloaded from the hub if the name is one of the hub."""
+    if name in KNOWN_MODELS:
         if reason := absent(name):
             raise ConfigError(f"{name} is not here: {reason}")
-        return _Files(place(name).parent, place(name))
+        return _Files(path_of(name).parent, path_of(name))
     path = Path(name).expanduser()
     if path.is_file():
         if path.suffix != ".gguf":
-            raise ConfigError(f"{name} is no model: give a folder, or a file that ends in .gguf")
+            raise ConfigError(f"{name} is not a model: give a folder, or a file that ends in .gguf")
         return _Files(path.parent, path)
     if not path.exists():
         looks_like_path = name.startswith((".", "/", "~")) or path.suffix in (".gguf", ".bin")
@@ -151,7 +151,7 @@ def _found(name: str) -> _Files:
         elif "/" in name or looks_like_path:
             raise ConfigError(f"{name} does not exist")
         else:
-            parcel(name)  # which says what names there are
+            package_of(name)  # which says what names there are
     if (path / "config.json").exists() and list(path.glob("*.safetensors")):
         return _Files(path, None)
     if len(found := sorted(path.glob("*.gguf"))) == 1:
@@ -179,15 +179,15 @@ def _from_hub(name: str) -> Path:
 
 def _digest(files: _Files) -> str:
     if files.weights:
-        return hashed(files.weights)
-    return hashed(*sorted({path for each in WANTED for path in files.folder.glob(each)}))
+        return sha256_of(files.weights)
+    return sha256_of(*sorted({path for each in WANTED for path in files.folder.glob(each)}))
 
 
-# ---------------------------------------------------------------------------------- what they hold
+# -- their contents
 
 
 def _config(name: str, files: _Files) -> Any:
-    """What kind of model it is, if it is one that reads from left to right."""
+    """The configuration, if it is that of a decoder-only model."""
     try:
         config = library("transformers").AutoConfig.from_pretrained(**files.where)
     except Exception as error:
@@ -201,7 +201,7 @@ def _config(name: str, files: _Files) -> Any:
 
 
 def _weights(name: str, files: _Files) -> Any:
-    """The model; never one of whose weights some were missing and made up."""
+    """The model; missing weights are an error, never initialized at random."""
     torch, transformers = library("torch"), library("transformers")
     try:
         model, told = transformers.AutoModelForCausalLM.from_pretrained(
@@ -212,7 +212,7 @@ def _weights(name: str, files: _Files) -> Any:
         )
     except Exception as error:
         raise ConfigError(f"{name}: {_damage(files, error)}") from None
-    if files.weights:  # once loaded, weights that were stored in few bits are numbers like others
+    if files.weights:  # once loaded, quantized weights are float32 like others
         model.hf_quantizer = None
         del model.config.quantization_config
     if absent := sorted(told["missing_keys"]):
@@ -236,12 +236,12 @@ def _tokenizer(name: str, files: _Files) -> Any:
 
 
 def _damage(files: _Files, error: Exception) -> str:
-    """What is wrong with files that cannot be loaded, in words of ours where we know them."""
+    """What is wrong with files that cannot be loaded, in plain words where we know."""
     said = next(iter(str(error).strip().splitlines()), type(error).__name__)
     if files.weights:
         with files.weights.open("rb") as file:
             if file.read(4) != b"GGUF":
-                return f"{files.weights.name} is no GGUF file"
+                return f"{files.weights.name} is not a GGUF file"
         return f"{files.weights.name} is truncated or damaged ({said})"
     try:
         json.loads((files.folder / "config.json").read_text())

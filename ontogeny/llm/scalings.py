@@ -1,4 +1,4 @@
-"""Trainable identities in the attention of somebody's model, which say nothing until trained.
+"""Trainable identities in the attention of a pretrained model, which change nothing at first.
 
 In every head, W_K W_Qᵀ becomes W_K W_Qᵀ + a·I and W_V W_Oᵀ becomes W_V W_Oᵀ + b·I, both between the
 inputs of attention, x, which are normed as the model norms them. So
@@ -7,7 +7,7 @@ inputs of attention, x, which are normed as the model norms them. So
     output(i)    gains  b · Σ_j weight(i, j) x_j.
 
 Where positions rotate keys and queries, the identity stands beside the rotation: ⟨x_i, x_j⟩ is not
-rotated, it asks whether two tokens are alike and not where they are. Where several heads share keys
+rotated: it compares tokens, not positions. Where several heads share keys
 and values, each head still has an a and a b of its own.
 """
 
@@ -18,14 +18,15 @@ from ..core.fields import ConfigError
 from .libraries import library
 
 NAME = "identity_scalings"
+NAMES = ("kq_identity", "vo_identity")  # a and b
 FAMILIES = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma3_text", "smollm3")
 
 
 def add_identity_scalings(
     model: Any, *, initial: float = 0.0, own: bool = True, saved: str | Path | None = None
 ) -> Any:
-    """Adds the identities to a GPT-2 or a model like Llama, and returns it; with an `initial` value
-    of 0 it computes what it did. If not `own`, a token is compared with others, not with itself.
+    """Adds the identities to a GPT-2 or a Llama-like model, and returns it; with an `initial` value
+    of 0 its outputs are unchanged. If not `own`, a token is not compared with itself.
 
     They are parameters like others: an optimiser made afterwards trains them, `state_dict` and
     `save_pretrained` hold them, and `saved` is a folder of the latter to take their values from.
@@ -39,12 +40,12 @@ def add_identity_scalings(
     if saved is not None:
         own = bool(model.config.identity_scalings["own"])
     for attention in attentions(model):
-        if hasattr(attention, "match"):
+        if hasattr(attention, "kq_identity"):
             raise ConfigError("this model has identity scalings already")
         like = next(attention.parameters())
-        for part in ("match", "copy"):
+        for name in NAMES:
             values = torch.full((heads(model),), initial, dtype=like.dtype, device=like.device)
-            attention.register_parameter(part, torch.nn.Parameter(values))
+            attention.register_parameter(name, torch.nn.Parameter(values))
         attention.compares_itself = own
         attention.register_forward_pre_hook(_remember, with_kwargs=True)
         attention.register_forward_hook(_add_copies)
@@ -74,7 +75,7 @@ def heads(model: Any) -> int:
 
 
 def _register() -> None:
-    """Tells the library of attention with identities; told twice it makes no difference."""
+    """Registers attention with identities in transformers; once or more often."""
     library("transformers")
     masks = library("transformers.masking_utils").ALL_MASK_ATTENTION_FUNCTIONS
     masks.register(NAME, masks["eager"])
@@ -82,7 +83,7 @@ def _register() -> None:
 
 
 def _remember(attention: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-    """Keeps what attention is given, which the library does not hand on to where it is compared."""
+    """Keeps the inputs of attention, which the attention function is not given."""
     past = named.get("past_key_values")
     if past is not None and past.get_seq_length(attention.layer_idx):
         raise ConfigError("with identity scalings a model reads whole texts: use_cache=False")
@@ -99,42 +100,40 @@ def _attend(
     dropout: float = 0.0,
     **_: Any,
 ) -> tuple[Any, Any]:
-    """Attention with the identities, written out; what b copies is added once it is known."""
+    """Attention with the identities; the output hook adds what b copies."""
     torch = library("torch")
     shared = query.shape[1] // key.shape[1]
     key, value = (x.repeat_interleave(shared, dim=1) for x in (key, value))
     alike = attention.given @ attention.given.transpose(-1, -2)
     if not attention.compares_itself:
         alike = alike - torch.diag_embed(torch.diagonal(alike, dim1=-2, dim2=-1))
-    scores = query @ key.transpose(-1, -2) + attention.match[:, None, None] * alike[:, None]
+    scores = query @ key.transpose(-1, -2) + attention.kq_identity[:, None, None] * alike[:, None]
     scores = scores * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     if attention_mask is not None:
         scores = scores + attention_mask
     weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(query.dtype)
     weights = torch.nn.functional.dropout(weights, p=dropout, training=attention.training)
-    attention.copied = torch.einsum("h,bhij,bjd->bid", attention.copy, weights, attention.given)
+    attention.copied = torch.einsum(
+        "h,bhij,bjd->bid", attention.vo_identity, weights, attention.given
+    )
     return (weights @ value).transpose(1, 2).contiguous(), weights
 
 
 def _add_copies(attention: Any, _: Any, came_out: tuple[Any, ...]) -> tuple[Any, ...]:
     outputs = came_out[0] + attention.copied
-    attention.given = attention.copied = None  # nothing of a text stays behind
+    attention.given = attention.copied = None  # else a batch would stay in memory
     return (outputs, *came_out[1:])
 
 
 def _fill(model: Any, folder: Path) -> None:
-    """Takes the identities' values from where `save_pretrained` put them."""
+    """Reads the identities' values from what `save_pretrained` wrote."""
     torch = library("torch")
     found: dict[str, Any] = {}
     for path in sorted(folder.glob("*.safetensors")):
         with library("safetensors").safe_open(path, "pt") as opened:
-            names = [name for name in opened.keys() if name.endswith((".match", ".copy"))]  # noqa: SIM118
+            names = [n for n in opened.keys() if n.endswith(NAMES)]  # noqa: SIM118
             found |= {name: opened.get_tensor(name) for name in names}
-    own = {
-        name: values
-        for name, values in model.named_parameters()
-        if name.endswith((".match", ".copy"))
-    }
+    own = {name: values for name, values in model.named_parameters() if name.endswith(NAMES)}
     if set(found) != set(own):
         raise ConfigError(f"{folder} says that it has identity scalings, and does not hold them")
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""αβα or αββ? Asked of a pretrained model and of one that knows nothing, about unseen words."""
+"""Template tasks for a language model: αβα or αββ, over unseen words."""
 
 from typing import Any
 
@@ -7,23 +7,23 @@ from jaxtyping import Float, Int
 
 from ..core.external import External, Trainer
 from ..core.fields import ConfigError, choice, count
-from .language import arrays
+from .finetuning import FineTuner, FineTuning, FullFineTuning, batch
 from .libraries import library
+from .likelihood import arrays
 from .models import Loaded, Pretrained, fresh
-from .tuning import Everything, Learner, Tuning, batch
 
 TEMPLATES = ((0, 1, 0), (0, 1, 1))  # the first is worth +1, the second −1
-ASKED = 128  # strings of the validation and of the test
+TEST_ROWS = 128  # strings of the validation and of the test
 
 
 class TunedTemplates(External):
-    """A model is tuned on strings of three words of the form αβα or αββ, worth +1 and −1, which a
-    linear readout of its last state should say; validation and test have words of their own."""
+    """A model is fine-tuned to regress ±1 on strings of three words of the form αβα or αββ, by a
+    linear readout of its last hidden state; validation and test have words of their own."""
 
     pretrained: Pretrained = Pretrained()
     start: str = choice("pretrained", "fresh")
     samples: int = count(32, least=2)
-    tuning: Tuning = Everything()
+    tuning: FineTuning = FullFineTuning()
     batch_size: int = count(32)
     steps: int = count(48)
     evaluations: int = count(6)
@@ -34,29 +34,31 @@ class TunedTemplates(External):
 
     def begin(self, seed: int) -> Trainer:
         loaded = self.pretrained.load()
-        return _Telling(self, loaded if self.start == "pretrained" else fresh(loaded, seed), seed)
+        return _TemplateTrainer(
+            self, loaded if self.start == "pretrained" else fresh(loaded, seed), seed
+        )
 
 
-class _Telling(Learner):
-    """Strings of words that are one token each."""
+class _TemplateTrainer(FineTuner):
+    """Trains on strings of words that are one token each."""
 
-    def __init__(self, asked: TunedTemplates, loaded: Loaded, seed: int) -> None:
+    def __init__(self, settings: TunedTemplates, loaded: Loaded, seed: int) -> None:
         torch = library("torch")
-        self.asked = asked
+        self.settings = settings
         self.readout = torch.nn.Parameter(torch.zeros(loaded.model.config.hidden_size))
-        super().__init__(loaded, asked.tuning, seed)
-        self.moving["readout"] = self.readout
+        super().__init__(loaded, settings.tuning, seed)
+        self.trained["readout"] = self.readout
         self.optimizer.add_param_group({"params": [self.readout]})
         rng = np.random.default_rng([seed, 3])
         words = np.array_split(rng.permutation(words_of(loaded)), 3)
-        counts = (asked.samples, ASKED, ASKED)
+        counts = (settings.samples, TEST_ROWS, TEST_ROWS)
         self.train, self.validation, self.test = (
             strings(own, many, rng) for own, many in zip(words, counts, strict=True)
         )
 
     def loss(self, step: int) -> object:
         inputs, values = self.train
-        rows = batch(range(len(inputs)), self.asked.batch_size, step, self.seed)
+        rows = batch(range(len(inputs)), self.settings.batch_size, step, self.seed)
         return self._squared(inputs[rows], values[rows])
 
     def _squared(self, inputs: np.ndarray, values: np.ndarray) -> Any:
@@ -64,13 +66,13 @@ class _Telling(Learner):
         states = self.loaded.model.base_model(
             input_ids=torch.from_numpy(inputs), use_cache=False
         ).last_hidden_state[:, -1]
-        said = states @ self.readout
-        return ((said - torch.from_numpy(values)) ** 2).mean()
+        outputs = states @ self.readout
+        return ((outputs - torch.from_numpy(values)) ** 2).mean()
 
     def evaluate(self) -> dict[str, np.ndarray]:
         with library("torch").no_grad():
             losses = {
-                "train loss": self._squared(*(each[:ASKED] for each in self.train)),
+                "train loss": self._squared(*(each[:TEST_ROWS] for each in self.train)),
                 "validation loss": self._squared(*self.validation),
                 "test loss": self._squared(*self.test),
             }

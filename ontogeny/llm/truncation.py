@@ -1,4 +1,4 @@
-"""What a late feed-forward layer says when only its strongest directions are left."""
+"""Truncating a late MLP to its largest singular values, one layer at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,26 +9,26 @@ import numpy as np
 
 from ..core.external import External, Trainer
 from ..core.fields import choice, count, number, string
-from .language import arrays, likelihoods_of_own
+from .datasets import Completion, completions, file_of, shard
 from .libraries import library
+from .likelihood import arrays, likelihoods_of_own
 from .models import Loaded, Pretrained
 from .scalings import layers
-from .tables import Completion, completions, file_of, part
 
 IN = ("c_fc", "gate_proj", "up_proj", "dense_h_to_4h")
 OUT = ("c_proj", "down_proj", "dense_4h_to_h")
 
 
 class Truncation(External):
-    """Of one late feed-forward layer at a time, only the largest singular values are kept; each
-    prompt is asked for the word that answers it and for the word that is merely common."""
+    """One late MLP at a time is truncated to its largest singular values; then, after each prompt,
+    the log-likelihoods of the right answer and of a merely frequent word are compared."""
 
     pretrained: Pretrained = Pretrained()
     prompts: str = string("completions")
     keep: float = number(0.01, above=0.0, most=1.0)
     matrices: str = choice("in", "out", "both")
     late: int = count(10)
-    parts: int = count(3)
+    shards: int = count(3)
     steps: int = count(1)
     evaluations: int = count(1)
 
@@ -41,19 +41,19 @@ class Truncation(External):
         return (file_of(self.prompts),)
 
     def begin(self, seed: int) -> Trainer:
-        return _Truncating(self, self.pretrained.load(), seed)
+        return _TruncationTrainer(self, self.pretrained.load(), seed)
 
 
-class _Truncating(Trainer):
-    """Before the only step the model is whole, after it one late layer at a time is not."""
+class _TruncationTrainer(Trainer):
+    """Before the only step the model is intact; after it, one late layer at a time is truncated."""
 
-    def __init__(self, asked: Truncation, loaded: Loaded, seed: int) -> None:
-        self.asked, self.loaded, self.truncated = asked, loaded, False
-        self.own, self.others = part(completions(asked.prompts), asked.parts, seed)
+    def __init__(self, settings: Truncation, loaded: Loaded, seed: int) -> None:
+        self.settings, self.loaded, self.truncated = settings, loaded, False
+        self.own, self.others = shard(completions(settings.prompts), settings.shards, seed)
 
     def evaluate(self) -> dict[str, np.ndarray]:
-        """Layers are counted from the first of the late ones; the layer that is chosen is the best
-        for other prompts than those it is then asked about."""
+        """Layers are counted from the first late one; the chosen layer is the best on other prompts
+        than those it is then evaluated on."""
         found = [self._odds(layer) for layer in self._late()]
         own, others = (np.array([pair[n] for pair in found]) for n in range(2))
         chosen = int(others.mean(axis=1).argmax())
@@ -69,15 +69,15 @@ class _Truncating(Trainer):
 
     def _late(self) -> list[int]:
         depth = len(layers(self.loaded.model))
-        return list(range(depth))[-self.asked.late :]
+        return list(range(depth))[-self.settings.late :]
 
     def _odds(self, layer: int) -> tuple[np.ndarray, np.ndarray]:
         """How much likelier the answer is than the common word, for own prompts and for others."""
         if not self.truncated:
-            if not hasattr(self, "whole"):
-                self.whole = self._both()
-            return self.whole
-        keep, matrices = self.asked.keep, self.asked.matrices
+            if not hasattr(self, "intact"):
+                self.intact = self._both()
+            return self.intact
+        keep, matrices = self.settings.keep, self.settings.matrices
         with truncated(self.loaded.model, layer, keep, matrices):
             return self._both()
 

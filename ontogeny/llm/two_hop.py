@@ -1,4 +1,4 @@
-"""Two hops over real facts: what happens to the object when the hops are learnt one by one."""
+"""Two-hop reasoning over facts of the world, after fine-tuning on single hops."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,16 +7,16 @@ import numpy as np
 
 from ..core.external import External, Trainer
 from ..core.fields import count, number, string
-from .chains import GEONAMES, chains, composed, held_out, itself, said, skipped
-from .language import arrays, log_likelihoods, sentence
+from .datasets import file_of, shard
+from .facts import GEONAMES, chains, held_out, identity, single_hop, skipped_hop, two_hops
+from .finetuning import FineTuner, FineTuning, LoRA, batch, mean_loss, sentence_loss
+from .likelihood import arrays, log_likelihoods, sentence
 from .models import Loaded, Pretrained
-from .tables import file_of, part
-from .tuning import Adapters, Learner, Tuning, batch, mean_loss, sentence_loss
 
 
 class NaturalTwoHop(External):
-    """A pretrained model is tuned on single facts, on chains of some bridges in one sentence and,
-    for a share of all bridges, on the sentence that each is itself; then asked chains of others.
+    """A pretrained model is fine-tuned on single facts, on two-hop sentences of some bridges and,
+    for a share of all bridges, on the identity; then tested on two hops over other bridges.
 
         single   "The country of Lyon is" → "France", "The capital of France is" → "Paris"
         identity "France is" → "France"
@@ -30,8 +30,8 @@ class NaturalTwoHop(External):
     facts: str = string(GEONAMES)
     identity: float = number(0.0, least=0.0, most=1.0)
     composed: float = number(0.3, least=0.0, most=1.0)
-    parts: int = count(5)
-    tuning: Tuning = Adapters(learning_rate=2e-3)
+    shards: int = count(5)
+    tuning: FineTuning = LoRA(learning_rate=2e-3)
     batch_size: int = count(16)
     steps: int = count(60)
     evaluations: int = count(3)
@@ -45,71 +45,73 @@ class NaturalTwoHop(External):
         return () if self.facts == GEONAMES else (file_of(self.facts),)
 
     def begin(self, seed: int) -> Trainer:
-        return _Composing(self, self.pretrained.load(), seed)
+        return _TwoHopTrainer(self, self.pretrained.load(), seed)
 
 
-class _Seen(NamedTuple):
-    """For each chain: whether two hops come out right, how likely the object is without the bridge
-    among all texts, and among the objects of its relation."""
+class _Measured(NamedTuple):
+    """For each test chain: whether two hops are answered right, and the probability of the object
+    when the first relation is skipped: as a text, and among the objects of its relation."""
 
     right: np.ndarray
     probability: np.ndarray
     share: np.ndarray
 
 
-class _Composing(Learner):
-    """Facts about a seed's own bridges."""
+class _TwoHopTrainer(FineTuner):
+    """Trains on facts about a seed's own bridges."""
 
-    def __init__(self, asked: NaturalTwoHop, loaded: Loaded, seed: int) -> None:
-        super().__init__(loaded, asked.tuning, seed)
-        self.asked = asked
-        every = chains(asked.facts)
-        bridges, _ = part(sorted({chain.bridge for chain in every}), asked.parts, seed)
+    def __init__(self, settings: NaturalTwoHop, loaded: Loaded, seed: int) -> None:
+        super().__init__(loaded, settings.tuning, seed)
+        self.settings = settings
+        every = chains(settings.facts)
+        bridges, _ = shard(sorted({chain.bridge for chain in every}), settings.shards, seed)
         own = [chain for chain in every if chain.bridge in bridges]
-        told, self.test = held_out(own, asked.composed, seed)
-        same = bridges[: round(asked.identity * len(bridges))]
-        texts = [said(fact) for fact in dict.fromkeys(fact for chain in own for fact in chain)]
-        texts += [composed(chain) for chain in told] + [itself(bridge) for bridge in same]
-        self.lesson = [sentence(loaded, *text) for text in texts]
+        trained, self.test = held_out(own, settings.composed, seed)
+        same = bridges[: round(settings.identity * len(bridges))]
+        texts = [
+            single_hop(fact) for fact in dict.fromkeys(fact for chain in own for fact in chain)
+        ]
+        texts += [two_hops(chain) for chain in trained] + [identity(bridge) for bridge in same]
+        self.sentences = [sentence(loaded, *text) for text in texts]
         self.objects: dict[str, list[str]] = {}
         for chain in own:
             self.objects.setdefault(chain.second.relation, []).append(chain.second.object)
         self.objects = {name: sorted(set(each)) for name, each in self.objects.items()}
-        self.before = self._seen()
+        self.before = self._measured()
 
     def loss(self, step: int) -> object:
-        chosen = batch(self.lesson, self.asked.batch_size, step, self.seed)
+        chosen = batch(self.sentences, self.settings.batch_size, step, self.seed)
         return sentence_loss(self.loaded.model, chosen)
 
-    def _seen(self) -> _Seen:
+    def _measured(self) -> _Measured:
         found = [self._of(relation) for relation in self.objects]
-        return _Seen(*(np.concatenate(each) for each in zip(*found, strict=True)))
+        return _Measured(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
-    def _of(self, relation: str) -> _Seen:
-        asked = [chain for chain in self.test if chain.second.relation == relation]
+    def _of(self, relation: str) -> _Measured:
+        tested = [chain for chain in self.test if chain.second.relation == relation]
         objects = self.objects[relation]
-        right = [objects.index(chain.second.object) for chain in asked]
-        rows = np.arange(len(asked))
+        right = [objects.index(chain.second.object) for chain in tested]
+        rows = np.arange(len(tested))
         hops, skips = (
-            log_likelihoods(self.loaded, [ask(chain)[0] for chain in asked], objects)
-            for ask in (composed, skipped)
+            log_likelihoods(self.loaded, [ask(chain)[0] for chain in tested], objects)
+            for ask in (two_hops, skipped_hop)
         )
         likely = np.exp(skips)
         share = likely / likely.sum(axis=1, keepdims=True)
-        return _Seen(hops.argmax(axis=1) == right, likely[rows, right], share[rows, right])
+        return _Measured(hops.argmax(axis=1) == right, likely[rows, right], share[rows, right])
 
     def evaluate(self) -> dict[str, np.ndarray]:
         """Shifts are since before training, over chains that were right and still are, that were
         wrong and are right, and that are wrong; 0 where there are none of a kind."""
         before = self.before
-        now = self._seen() if self.taken else before
+        now = self._measured() if self.step else before
         kinds = {
             "kept": before.right & now.right,
             "gained": ~before.right & now.right,
             "wrong": ~now.right,
         }
         found = {
-            "train loss": mean_loss(self.loaded.model, self.lesson, self.asked.batch_size),
+            "train loss": mean_loss(self.loaded.model, self.sentences, self.settings.batch_size),
             "success": now.right.mean(),
             "probability": now.probability.mean(),
             "share": now.share.mean(),

@@ -137,7 +137,7 @@ def laboratory(tmp_path, monkeypatch):
     monkeypatch.setattr("ontogeny.cli.app.get_ready", lambda: None)
     monkeypatch.setattr("ontogeny.engine.weights.trained", nothing)
     monkeypatch.setattr("ontogeny.bench.speed.measure", nothing)
-    monkeypatch.setattr("ontogeny.llm.shelf.get", nothing)
+    monkeypatch.setattr("ontogeny.llm.download.get", nothing)
     monkeypatch.setattr("ontogeny.scorecard.isolation.process.Process.__enter__", nothing)
     monkeypatch.setattr(examining, "train_references", nothing)
     monkeypatch.setattr(

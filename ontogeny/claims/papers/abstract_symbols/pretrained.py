@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from ....core.evidence import Evidence
 from ....core.run import Run
-from ....llm.heads import HeadDiagonals
+from ....llm.corpus import no_wikitext
+from ....llm.diagonals import HeadDiagonals
+from ....llm.language_modelling import LanguageModelling
 from ....llm.templates import TunedTemplates
-from ....llm.texts import no_wikitext
-from ....llm.writing import Writing
 from ...pretrained import pretrained_claim
 from .setting import PAPER
 
@@ -26,8 +26,8 @@ FRESH_LOSS = {32: 1.012, 256: 0.994}
         "identities begin at 0",
     ),
     needs=no_wikitext,
-    plain=Writing(),
-    identities=Writing(identities="match and copy"),
+    plain=LanguageModelling(),
+    identities=LanguageModelling(identities="kq and vo"),
 )
 def identities_help_a_small_gpt2_on_wikitext(plain: Run, identities: Run) -> Iterator[Evidence]:
     """Trainable identities in its attention lower the perplexity of a GPT-2 on WikiText-2 at the

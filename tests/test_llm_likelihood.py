@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from test_real_small import FAMILIES, save, torch
+from test_llm_small import FAMILIES, save, torch
 
 from ontogeny import ConfigError, execute
-from ontogeny.llm import models, tables
-from ontogeny.llm.language import cosines, hear, likelihoods_of_own, log_likelihoods, sentence
+from ontogeny.llm import datasets, models
+from ontogeny.llm.likelihood import cosines, likelihoods_of_own, log_likelihoods, score, sentence
 from ontogeny.llm.scalings import layers
 from ontogeny.llm.truncation import Truncation, truncated
 
@@ -51,7 +51,7 @@ def test_features_are_those_of_the_last_token(family, tmp_path):
     save(family, tmp_path)
     loaded = models.load(str(tmp_path))
     texts = ["the cat", "a much longer text", "t"]
-    found = hear(loaded, texts, ANSWERS).features
+    found = score(loaded, texts, ANSWERS).hidden_states
     assert found.shape == (4, 3, 32)
     for place, text in enumerate(texts):
         with torch.no_grad():
@@ -105,39 +105,39 @@ def test_an_experiment_truncates_one_layer_at_a_time(tmp_path, store):
     assert set(run.curve("chosen layer")[:, -1]) <= {1.0, 2.0}
     loaded = models.load(str(tmp_path))
     assert len(layers(loaded.model)) == 3
-    own, _ = tables.part(tables.completions(str(tmp_path / "prompts.csv")), 3, 1)
+    own, _ = datasets.shard(datasets.completions(str(tmp_path / "prompts.csv")), 3, 1)
     odds = [direct(loaded, row.prompt, "here") - direct(loaded, row.prompt, "the") for row in own]
     np.testing.assert_allclose(whole[1, 0], np.mean(odds), atol=1e-4)
 
 
-# ------------------------------------------------------------------------------------------ tables
+# -- datasets
 
 
-def test_tables_are_whole_and_their_parts_are_apart():
-    rows = tables.analogies("analogies")
+def test_tables_are_whole_and_their_shards_are_disjoint():
+    rows = datasets.analogies("analogies")
     assert len(rows) >= 100 and len({row.category for row in rows}) >= 20
-    assert len(tables.completions("completions")) >= 30
-    parts = [tables.part(rows, 3, seed) for seed in range(3)]
-    assert sorted(row for own, _ in parts for row in own) == sorted(rows)
-    assert all(not set(own) & set(rest) for own, rest in parts)
+    assert len(datasets.completions("completions")) >= 30
+    shards = [datasets.shard(rows, 3, seed) for seed in range(3)]
+    assert sorted(row for own, _ in shards for row in own) == sorted(rows)
+    assert all(not set(own) & set(rest) for own, rest in shards)
 
 
 def test_a_table_that_cannot_be_used_says_why(tmp_path):
     path = tmp_path / "mine.csv"
     with pytest.raises(ConfigError, match="does not exist: did you mean 'analogies'"):
-        tables.analogies("analogy")
+        datasets.analogies("analogy")
     path.write_text("source,target\n")
     with pytest.raises(ConfigError, match="has no column aspect, relation, category"):
-        tables.analogies(str(path))
+        datasets.analogies(str(path))
     path.write_text("source,target,aspect,relation,category\na,b,c,IsA,d\n")
     with pytest.raises(ConfigError, match=r"mine.csv, line 2: no relation 'IsA'"):
-        tables.analogies(str(path))
+        datasets.analogies(str(path))
     path.write_text("source,target,aspect,relation,category\na,b,,PartOf,d\n")
     with pytest.raises(ConfigError, match="line 2: aspect is empty"):
-        tables.analogies(str(path))
+        datasets.analogies(str(path))
 
 
 def test_made_up_words_are_each_another_and_are_the_same_tomorrow():
-    words = tables.made_up(200, 3)
-    assert len(set(words)) == 200 and tables.made_up(200, 3) == words != tables.made_up(200, 4)
+    words = datasets.made_up(200, 3)
+    assert len(set(words)) == 200 and datasets.made_up(200, 3) == words != datasets.made_up(200, 4)
     assert not {"bal"} & set(words) and all(len(word) == 6 for word in words)

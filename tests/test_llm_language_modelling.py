@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from test_real_small import save
+from test_llm_small import save
 
 from ontogeny import ConfigError, External, execute
 from ontogeny.claims import pretrained as register
@@ -14,14 +14,14 @@ from ontogeny.claims.scale import Scale
 from ontogeny.claims.verdict import weigh
 from ontogeny.core.evidence import Outcome
 from ontogeny.engine.serialize import digest, record
-from ontogeny.llm import models, shelf, texts
+from ontogeny.llm import corpus, download, models
 from ontogeny.llm.analogy import NaturalAnalogy
-from ontogeny.llm.heads import HeadDiagonals
+from ontogeny.llm.diagonals import HeadDiagonals
+from ontogeny.llm.finetuning import FullFineTuning
+from ontogeny.llm.language_modelling import FromScratch, LanguageModelling
 from ontogeny.llm.templates import TunedTemplates, strings
 from ontogeny.llm.truncation import Truncation
-from ontogeny.llm.tuning import Everything
 from ontogeny.llm.two_hop import NaturalTwoHop
-from ontogeny.llm.writing import FromScratch, Writing
 
 SMALL = {"depth": 1, "width": 16, "heads": 2, "length": 12, "vocab": 30, "windows": 20}
 SMALL |= {"batch_size": 8}
@@ -42,56 +42,56 @@ def poem(tmp_path):
 
 
 def test_words_and_bytes_of_a_text(poem, tmp_path):
-    words = texts.text(poem, "words", 30)
+    words = corpus.read_corpus(poem, "words", 30)
     assert words.vocab == 30 and set(words.train) == set(range(30))
     assert len(words.train) > 8 * len(words.held_out) > 0
-    many = texts.text(poem, "words", 1000)
+    many = corpus.read_corpus(poem, "words", 1000)
     assert many.vocab == 42 and 0 not in many.train  # 40 words, the end of a line, the unknown
-    read = texts.text(poem, "bytes", 30)
+    read = corpus.read_corpus(poem, "bytes", 30)
     with open(poem, "rb") as file:
         assert bytes(np.concatenate([read.train, read.held_out]).astype(np.uint8)) == file.read()
 
 
 def test_a_text_that_cannot_be_read_says_why(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="does not exist"):
-        texts.text(str(tmp_path / "none.txt"), "words", 10)
+        corpus.read_corpus(str(tmp_path / "none.txt"), "words", 10)
     (tmp_path / "short.txt").write_text("short")
     with pytest.raises(ConfigError, match="too short"):
-        texts.text(str(tmp_path / "short.txt"), "words", 10)
+        corpus.read_corpus(str(tmp_path / "short.txt"), "words", 10)
     (tmp_path / "image.txt").write_bytes(b"\xff\xfe" * 1000)
     with pytest.raises(ConfigError, match="cannot be read as text"):
-        texts.text(str(tmp_path / "image.txt"), "words", 10)
+        corpus.read_corpus(str(tmp_path / "image.txt"), "words", 10)
     monkeypatch.delenv("ONTOGENY_WIKITEXT", raising=False)
     with pytest.raises(ConfigError, match="set ONTOGENY_WIKITEXT to a folder"):
-        texts.text("wikitext-2", "words", 11)
+        corpus.read_corpus("wikitext-2", "words", 11)
     (tmp_path / "train.txt").write_text("many words " * 200)
     (tmp_path / "valid.txt").write_text("other words " * 100)
     monkeypatch.setenv("ONTOGENY_WIKITEXT", str(tmp_path))
-    assert texts.no_wikitext() == ""
-    assert len(texts.text("wikitext-2", "words", 12).held_out) == 200
+    assert corpus.no_wikitext() == ""
+    assert len(corpus.read_corpus("wikitext-2", "words", 12).held_out) == 200
 
 
 def test_with_identities_and_without_it_begins_alike_and_learns(poem):
     tuning = FromScratch(learning_rate=1e-2)
     given = {"text": poem, "steps": 40, "evaluations": 2, "tuning": tuning, **SMALL}
-    both = {name: Writing(identities=name, **given) for name in ("none", "match and copy")}
+    both = {name: LanguageModelling(identities=name, **given) for name in ("none", "kq and vo")}
     runs = execute(both, seeds=2)
-    plain, scaled = runs["none"], runs["match and copy"]
+    plain, scaled = runs["none"], runs["kq and vo"]
     np.testing.assert_allclose(
         plain.curve("perplexity")[:, 0], scaled.curve("perplexity")[:, 0], rtol=1e-4
     )
     for run in runs.values():
         assert (run.curve("perplexity")[:, -1] < 0.8 * run.curve("perplexity")[:, 0]).all()
-    assert scaled.curve("match by layer").shape == (2, 3, 1, 2)
-    assert (scaled.curve("copy by layer")[:, 0] == 0).all()
-    assert (scaled.curve("copy by layer")[:, -1] != 0).all()
+    assert scaled.curve("kq_identity by layer").shape == (2, 3, 1, 2)
+    assert (scaled.curve("vo_identity by layer")[:, 0] == 0).all()
+    assert (scaled.curve("vo_identity by layer")[:, -1] != 0).all()
     loss = plain.curve("held-out loss")
     np.testing.assert_allclose(np.exp(loss), plain.curve("perplexity"))
     assert 3 < loss[:, 0].min() < loss[:, 0].max() < 3.8  # about log 30
 
 
 def test_a_writer_is_saved_and_taken_up(poem):
-    asked = Writing(text=poem, steps=6, evaluations=2, identities="match and copy", **SMALL)
+    asked = LanguageModelling(text=poem, steps=6, evaluations=2, identities="kq and vo", **SMALL)
     course, other = asked.begin(0), asked.begin(0)
     course.advance(0, 3)
     other.restore(course.save())
@@ -99,7 +99,7 @@ def test_a_writer_is_saved_and_taken_up(poem):
         each.advance(3, 6)
     for probe, answer in other.evaluate().items():
         np.testing.assert_array_equal(answer, course.evaluate()[probe], err_msg=probe)
-    with pytest.raises(ConfigError, match="more than there is of the text"):
+    with pytest.raises(ConfigError, match="longer than the corpus"):
         dataclasses.replace(asked, length=10**6).begin(0)
 
 
@@ -122,7 +122,7 @@ def test_a_model_is_tuned_on_templates_and_asked_about_other_words(tmp_path, mon
         samples=8,
         steps=30,
         evaluations=2,
-        tuning=Everything(learning_rate=3e-3),
+        tuning=FullFineTuning(learning_rate=3e-3),
     )
     course = asked.begin(0)
     sets = [set(each[0].ravel()) for each in (course.train, course.validation, course.test)]
@@ -145,7 +145,7 @@ def test_a_model_without_words_is_refused(tmp_path):
 
 def small(experiment, model, poem):
     """An experiment of a claim, shrunk."""
-    if isinstance(experiment, Writing):
+    if isinstance(experiment, LanguageModelling):
         return dataclasses.replace(experiment, text=poem, steps=6, **SMALL)
     changes = {"pretrained": model}
     if hasattr(experiment, "tuning"):
@@ -153,11 +153,11 @@ def small(experiment, model, poem):
     if isinstance(experiment, HeadDiagonals):
         return dataclasses.replace(experiment, **changes)
     if hasattr(experiment, "tuples"):
-        changes |= {"parts": 2, "tuples": poem.replace("poem.txt", "tuples.csv")}
+        changes |= {"shards": 2, "tuples": poem.replace("poem.txt", "tuples.csv")}
     if hasattr(experiment, "facts"):
-        changes["parts"] = 35
+        changes["shards"] = 35
     if hasattr(experiment, "late"):
-        changes |= {"late": 2, "parts": 31}
+        changes |= {"late": 2, "shards": 31}
     return dataclasses.replace(experiment, **changes)
 
 
@@ -190,7 +190,9 @@ def test_a_claim_is_asked_of_another_model(tmp_path):
     with pytest.raises(ConfigError, match="did you mean 'truncating_the_right_late_layer"):
         register.asked_of("truncating_the_right_late_layer_favours_answers", str(tmp_path))
     assert register.asked_of("truncating_the_right", str(tmp_path)).name == name
-    with pytest.raises(ConfigError, match=r"could be any of truncation_turns.*, truncating_any"):
+    with pytest.raises(
+        ConfigError, match=r"could be any of truncating_the_right.*, truncating_any"
+    ):
         register.asked_of("trunca", str(tmp_path))
     with pytest.raises(ConfigError, match="trains a model of its own"):
         register.asked_of("identities_help_a_small", str(tmp_path))
@@ -237,9 +239,9 @@ def test_a_run_is_named_by_what_its_files_hold(tmp_path, monkeypatch):
         (shipped,) = record(experiment)["files"].values()
         assert shipped != "missing"
     monkeypatch.setenv("ONTOGENY_WIKITEXT", str(tmp_path))
-    without = named(Writing())
+    without = named(LanguageModelling())
     (tmp_path / "train.txt").write_text("x")
-    assert named(Writing()) != without and "files" not in record(NaturalTwoHop())
+    assert named(LanguageModelling()) != without and "files" not in record(NaturalTwoHop())
 
 
 def test_without_the_model_a_claim_is_untested_and_says_how_to_get_it(tmp_path, monkeypatch):
@@ -260,8 +262,8 @@ def test_without_the_model_a_claim_is_untested_and_says_how_to_get_it(tmp_path, 
     assert made.untested == "it needs a model: ontogeny models get smollm2-135m"
     assert register.PRETRAINED["made_up"].evidence is made_up
     register.CLAIMS.clear()
-    shelf.place("smollm2-135m").parent.mkdir(parents=True)
-    shelf.place("smollm2-135m").write_bytes(b"")
+    download.path_of("smollm2-135m").parent.mkdir(parents=True)
+    download.path_of("smollm2-135m").write_bytes(b"")
     register.pretrained_claim(paper, "here", **given)(made_up)
     assert register.CLAIMS["made_up"].evidence is made_up
 

@@ -1,4 +1,4 @@
-"""Fine-tuning on sentences: what is trained, in which order, and how to go on after a break."""
+"""Fine-tuning on sentences: which weights are trained, in which order, and checkpoints."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -9,27 +9,27 @@ import numpy as np
 
 from ..core.external import Trainer
 from ..core.fields import Component, count, number
-from .language import Sentence, padded, read
 from .libraries import library, quietly
+from .likelihood import Sentence, padded, read
 from .models import Loaded
 
 Row = TypeVar("Row")
 
 
-class Tuning(Component):
-    """Which weights of a pretrained model are trained, by AdamW, at what rate."""
+class FineTuning(Component):
+    """Which weights of a pretrained model AdamW trains, and at what learning rate."""
 
     @abstractmethod
     def prepare(self, model: Any, seed: int) -> dict[str, Any]:
-        """Makes a model ready, and says which weights move, by name."""
+        """Prepares a model, and returns the weights to train, by name."""
 
     @abstractmethod
     def replays(self) -> bool:
-        """Whether a run is taken up by doing its steps again rather than from what it saved."""
+        """Whether a run resumes by repeating its steps rather than from a checkpoint."""
 
 
-class Adapters(Tuning):
-    """Low-rank adapters (LoRA) beside every matrix of the layers."""
+class LoRA(FineTuning):
+    """Low-rank adapters beside every weight matrix of the layers."""
 
     learning_rate: float = number(1e-3, above=0.0)
     rank: int = count(8)
@@ -57,9 +57,9 @@ class Adapters(Tuning):
         return False
 
 
-class Everything(Tuning):
-    """All weights but the embeddings. Its checkpoints would be three times the model, so a run that
-    is taken up again does its steps again."""
+class FullFineTuning(FineTuning):
+    """All weights but the embeddings. Checkpoints would be three times the size of the model, so a
+    run resumes by repeating its steps."""
 
     learning_rate: float = number(1e-4, above=0.0)
 
@@ -72,46 +72,48 @@ class Everything(Tuning):
         return True
 
 
-class Learner(Trainer):
-    """A model under training: a course that answers in its own way and takes its own steps."""
+class FineTuner(Trainer):
+    """Trains a model; subclasses define the loss and the evaluation."""
 
-    def __init__(self, loaded: Loaded, tuning: Tuning, seed: int) -> None:
+    def __init__(self, loaded: Loaded, tuning: FineTuning, seed: int) -> None:
         torch = library("torch")
-        self.loaded, self.tuning, self.seed, self.taken = loaded, tuning, seed, 0
-        self.moving = tuning.prepare(loaded.model, seed)
+        self.loaded, self.tuning, self.seed, self.step = loaded, tuning, seed, 0
+        self.trained = tuning.prepare(loaded.model, seed)
         learning_rate = getattr(tuning, "learning_rate")  # noqa: B009
-        self.optimizer = torch.optim.AdamW(self.moving.values(), lr=learning_rate, weight_decay=0.0)
+        self.optimizer = torch.optim.AdamW(
+            self.trained.values(), lr=learning_rate, weight_decay=0.0
+        )
 
     @abstractmethod
     def loss(self, step: int) -> Any:
-        """What the step makes smaller."""
+        """The loss of a step."""
 
     def advance(self, start: int, stop: int) -> None:
         for step in range(start, stop):
             self.optimizer.zero_grad(set_to_none=True)
             self.loss(step).backward()
             self.optimizer.step()
-        self.taken = stop
+        self.step = stop
 
     def save(self) -> dict[str, np.ndarray]:
-        state = {"taken": np.array(self.taken)}
+        state = {"step": np.array(self.step)}
         if self.tuning.replays():
             return state
-        for name, values in self.moving.items():
+        for name, values in self.trained.items():
             state[name] = values.detach().numpy().copy()
-            for part, kept in self.optimizer.state[values].items():
-                state[f"{part} of {name}"] = kept.detach().numpy().copy()
+            for key, kept in self.optimizer.state[values].items():
+                state[f"{key} of {name}"] = kept.detach().numpy().copy()
         return state
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         torch = library("torch")
-        taken = int(state["taken"])
+        step = int(state["step"])
         if self.tuning.replays():
-            self.advance(0, taken)
+            self.advance(0, step)
             return
-        self.taken = taken
+        self.step = step
         with torch.no_grad():
-            for name, values in self.moving.items():
+            for name, values in self.trained.items():
                 values.copy_(torch.from_numpy(state[name]))
                 parts = [key for key in state if key.endswith(f" of {name}")]
                 self.optimizer.state[values] = {
@@ -120,38 +122,37 @@ class Learner(Trainer):
 
 
 def batch(rows: Sequence[Row], size: int, step: int, seed: int) -> list[Row]:
-    """The rows of a step: all in turn, in a new order each time round, so that each is met equally
-    often; the same for the same seed."""
+    """The rows of a step: epochs over all rows, each in a new order that the seed determines."""
     size = min(size, len(rows))
     turns = range(step * size, (step + 1) * size)
     return [rows[order(len(rows), turn // len(rows), seed)[turn % len(rows)]] for turn in turns]
 
 
 @lru_cache(maxsize=8)
-def order(many: int, around: int, seed: int) -> list[int]:
-    """The order in which rows are met the so-manieth time round."""
-    return list(map(int, np.random.default_rng([seed, around]).permutation(many)))
+def order(many: int, epoch: int, seed: int) -> list[int]:
+    """The order of rows in an epoch."""
+    return list(map(int, np.random.default_rng([seed, epoch]).permutation(many)))
 
 
 def sentence_loss(model: Any, rows: Sequence[Sentence]) -> Any:
-    """The cross-entropy of what should follow, per token; what is given is not learnt."""
+    """The cross-entropy of the answers, per token; prompts are not trained on."""
     torch = library("torch")
     tokens, mask = padded([[*given, *answer] for given, answer in rows])
     states = model.base_model(
         input_ids=tokens, attention_mask=mask, use_cache=False
     ).last_hidden_state
     at = [
-        (row, place)
+        (row, position)
         for row, (given, answer) in enumerate(rows)
-        for place in range(len(given) - 1, len(given) + len(answer) - 1)
+        for position in range(len(given) - 1, len(given) + len(answer) - 1)
     ]
     which, where = torch.tensor(at).T
-    said = read(model, states[which, where])
-    return torch.nn.functional.cross_entropy(said, tokens[which, where + 1])
+    logits = read(model, states[which, where])
+    return torch.nn.functional.cross_entropy(logits, tokens[which, where + 1])
 
 
 def mean_loss(model: Any, rows: Sequence[Sentence], size: int) -> float:
-    """The loss over all sentences, read so many at a time, each sentence counting once."""
+    """The mean loss over all sentences, in batches of a size."""
     pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
     with library("torch").no_grad():
         losses = [float(sentence_loss(model, piece)) for piece in pieces]

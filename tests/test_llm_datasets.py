@@ -1,4 +1,4 @@
-"""The tables that real models are asked about keep their own rules."""
+"""The datasets that real models are asked about keep their own rules."""
 
 import csv
 import re

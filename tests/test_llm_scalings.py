@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_real_small import FAMILIES, save, small, tokenizer, torch, write_gguf
+from test_llm_small import FAMILIES, save, small, tokenizer, torch, write_gguf
 
 from ontogeny import ConfigError
 from ontogeny.llm import add_identity_scalings, diagonal_strength, draw_diagonals, models
@@ -46,8 +46,8 @@ def test_a_gpt2_computes_what_the_products_with_identities_say(own, tmp_path):
     given = torch.randn(1, 5, 32)
     add_identity_scalings(model, own=own)
     with torch.no_grad():
-        attention.match += 0.7
-        attention.copy += 0.3
+        attention.kq_identity += 0.7
+        attention.vo_identity += 0.3
         mask = torch.full((5, 5), -torch.inf).triu(1)[None, None]
         found = attention(given, attention_mask=mask)[0][0]
     query, key, value = (w.numpy() for w in attention.c_attn.weight.detach().split(32, dim=1))
@@ -64,7 +64,7 @@ def test_a_gpt2_computes_what_the_products_with_identities_say(own, tmp_path):
 def test_every_head_has_its_own_and_each_matters(family, tmp_path):
     model = add_identity_scalings(save(family, tmp_path))
     before = logits(model)
-    for part in ("match", "copy"):
+    for part in ("kq_identity", "vo_identity"):
         for head in range(4):
             values = getattr(attentions(model)[1], part)
             with torch.no_grad():
@@ -85,7 +85,7 @@ def test_plain_torch_trains_them(tmp_path):
         losses.append(loss.item())
     assert losses[-1] < losses[0]
     for attention in attentions(model):
-        assert (attention.match != 0).all() and (attention.copy != 0).all()
+        assert (attention.kq_identity != 0).all() and (attention.vo_identity != 0).all()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -93,8 +93,8 @@ def test_they_survive_saving_and_loading(family, tmp_path):
     model = add_identity_scalings(save(family, tmp_path / "plain"), own=False)
     with torch.no_grad():
         for attention in attentions(model):
-            attention.match += torch.randn(4) / 10
-            attention.copy += torch.randn(4)
+            attention.kq_identity += torch.randn(4) / 10
+            attention.vo_identity += torch.randn(4)
     model.save_pretrained(tmp_path / "scaled")
     tokenizer().save_pretrained(tmp_path / "scaled")
     loaded = models.load(str(tmp_path / "scaled")).model
@@ -114,7 +114,7 @@ def test_a_gguf_file_can_be_given_them_and_a_fresh_model_has_them_too(tmp_path):
     for model in (loaded.model, new):
         was = logits(model)
         with torch.no_grad():
-            attentions(model)[0].match += 1
+            attentions(model)[0].kq_identity += 1
         assert not np.allclose(logits(model), was, atol=1e-6)
 
 
@@ -123,7 +123,7 @@ def test_scalings_that_were_lost_are_missed(tmp_path):
 
     add_identity_scalings(save("llama", tmp_path)).save_pretrained(tmp_path)
     weights = load_file(tmp_path / "model.safetensors")
-    kept = {name: values for name, values in weights.items() if not name.endswith("match")}
+    kept = {name: values for name, values in weights.items() if not name.endswith("kq_identity")}
     save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ConfigError, match="says that it has identity scalings"):
         models.load(str(tmp_path))
@@ -152,7 +152,7 @@ def test_what_cannot_be_is_refused(tmp_path):
 def test_diagonals_are_traces_over_norms(family):
     model = small(family)
     found = diagonal_strength(model)
-    assert found.match.shape == found.copy.shape == (3, 4)
+    assert found.kq.shape == found.vo.shape == (3, 4)
     attention, shared = attentions(model)[2], 1 if family == "gpt2" else 2
     if family == "gpt2":
         query, key, value = attention.c_attn.weight.detach().double().split(32, dim=1)
@@ -167,8 +167,8 @@ def test_diagonals_are_traces_over_norms(family):
             slice(8 * (head // shared), 8 * (head // shared) + 8),
         )
         for strength, product in (
-            (found.match, key[:, its] @ query[:, mine].T),
-            (found.copy, value[:, its] @ output[mine]),
+            (found.kq, key[:, its] @ query[:, mine].T),
+            (found.vo, value[:, its] @ output[mine]),
         ):
             expected = torch.trace(product) / torch.linalg.norm(product)
             np.testing.assert_allclose(strength[2, head], expected, rtol=1e-9)
@@ -179,11 +179,11 @@ def test_random_heads_are_at_chance_and_an_identity_is_not():
     model = small("llama", **wide, num_key_value_heads=16, head_dim=16)
     found = diagonal_strength(model)
     assert found.chance == 1 / 16 and found.most == 4
-    assert 0.8 < np.std(found.match) / found.chance < 1.2
+    assert 0.8 < np.std(found.kq) / found.chance < 1.2
     first = attentions(model)[0]
     with torch.no_grad():
         first.k_proj.weight.copy_(first.q_proj.weight)
-    np.testing.assert_array_less(3, diagonal_strength(model).match[0])
+    np.testing.assert_array_less(3, diagonal_strength(model).kq[0])
 
 
 def test_diagonals_are_drawn(tmp_path):
@@ -192,4 +192,4 @@ def test_diagonals_are_drawn(tmp_path):
     figure.savefig(tmp_path / "diagonals.pdf")
     assert (tmp_path / "diagonals.pdf").stat().st_size > 1000
     images = [image for axis in figure.axes for image in axis.images]
-    np.testing.assert_allclose(images[0].get_array().T * 32**-0.5, diagonal_strength(model).match)
+    np.testing.assert_allclose(images[0].get_array().T * 32**-0.5, diagonal_strength(model).kq)

@@ -1,4 +1,4 @@
-"""A text file as tokens: the words of a vocabulary made from it, or bytes."""
+"""A text corpus as tokens: words of a vocabulary built from it, or bytes."""
 
 import os
 from collections import Counter
@@ -15,8 +15,8 @@ VARIABLE = "ONTOGENY_WIKITEXT"
 UNKNOWN = "<unk>"
 
 
-class Text(NamedTuple):
-    """What is trained on and what is held out, in tokens, and how many tokens there are."""
+class Corpus(NamedTuple):
+    """Training and held-out tokens, and the size of the vocabulary."""
 
     train: Int[np.ndarray, " token"]
     held_out: Int[np.ndarray, " token"]
@@ -32,15 +32,15 @@ def no_wikitext() -> str:
 
 
 def files_of(source: str) -> tuple[Path, ...]:
-    """A text by its path, in one file; or WikiText-2, what is trained on and what is held out."""
+    """The files of a corpus: one by its path, or the training and held-out files of WikiText-2."""
     if source != WIKITEXT:
         return (Path(source).expanduser(),)
     folder = Path(os.environ.get(VARIABLE, ""))
     return folder / "train.txt", folder / "valid.txt"
 
 
-def text(source: str, units: str, vocab: int) -> Text:
-    """A text as tokens; of one in one file, the last tenth is held out."""
+def read_corpus(source: str, units: str, vocab: int) -> Corpus:
+    """A corpus as tokens; of a single file, the last tenth is held out."""
     if source == WIKITEXT and (reason := no_wikitext()):
         raise ConfigError(f"{WIKITEXT} is not here: {reason}")
     parts = [_read(path) for path in files_of(source)]
@@ -51,12 +51,12 @@ def text(source: str, units: str, vocab: int) -> Text:
         train, held_out = (
             np.frombuffer(each.encode(), np.uint8).astype(np.int64) for each in parts
         )
-        return Text(train, held_out, 256)
-    cut_up = [each.replace("\n", " <eos> ").split() for each in parts]
-    common = [word for word, _ in Counter(cut_up[0]).most_common(vocab) if word != UNKNOWN]
-    places = {word: place for place, word in enumerate([UNKNOWN, *common[: vocab - 1]])}
-    train, held_out = (np.array([places.get(word, 0) for word in each]) for each in cut_up)
-    return Text(train, held_out, len(places))
+        return Corpus(train, held_out, 256)
+    words = [each.replace("\n", " <eos> ").split() for each in parts]
+    common = [word for word, _ in Counter(words[0]).most_common(vocab) if word != UNKNOWN]
+    indices = {word: index for index, word in enumerate([UNKNOWN, *common[: vocab - 1]])}
+    train, held_out = (np.array([indices.get(word, 0) for word in each]) for each in words)
+    return Corpus(train, held_out, len(indices))
 
 
 def _read(path: Path) -> str:

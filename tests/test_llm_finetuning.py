@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_real_small import FAMILIES, save, torch
+from test_llm_small import FAMILIES, save, torch
 
 from ontogeny import ConfigError, execute
 from ontogeny.engine.batch import lanes
@@ -10,14 +10,14 @@ from ontogeny.engine.execute import plan
 from ontogeny.engine.pools import Here
 from ontogeny.engine.schedule import follow
 from ontogeny.engine.unit import Interrupted, perform
-from ontogeny.llm import models, tables
-from ontogeny.llm.analogy import NaturalAnalogy, premise, question, renamed
-from ontogeny.llm.language import Sentence, sentence
-from ontogeny.llm.tuning import Adapters, Everything, batch, sentence_loss
+from ontogeny.llm import datasets, models
+from ontogeny.llm.analogy import NaturalAnalogy, premise, question, with_made_up_names
+from ontogeny.llm.finetuning import FullFineTuning, LoRA, batch, sentence_loss
+from ontogeny.llm.likelihood import Sentence, sentence
 
 WAYS = {
-    "adapters": Adapters(learning_rate=1e-2, rank=2),
-    "everything": Everything(learning_rate=1e-3),
+    "adapters": LoRA(learning_rate=1e-2, rank=2),
+    "everything": FullFineTuning(learning_rate=1e-3),
 }
 
 
@@ -32,7 +32,7 @@ def told(tmp_path):
 
     def make(**fields):
         given = {
-            "parts": 2,
+            "shards": 2,
             "steps": 6,
             "evaluations": 3,
             "batch_size": 4,
@@ -50,7 +50,7 @@ def test_adapters_say_nothing_at_first_and_are_all_that_moves(family, tmp_path):
     tokens = torch.tensor([loaded.tokens("the cat is here")])
     with torch.no_grad():
         before = loaded.model(tokens).logits
-    moving = Adapters(rank=2).prepare(loaded.model, seed=0)
+    moving = LoRA(rank=2).prepare(loaded.model, seed=0)
     with torch.no_grad():
         torch.testing.assert_close(loaded.model(tokens).logits, before)
     assert all("lora" in name for name in moving)
@@ -60,7 +60,7 @@ def test_adapters_say_nothing_at_first_and_are_all_that_moves(family, tmp_path):
 
 def test_everything_moves_but_embeddings(tmp_path):
     save("gpt2", tmp_path)
-    moving = Everything().prepare(models.load(str(tmp_path)).model, seed=0)
+    moving = FullFineTuning().prepare(models.load(str(tmp_path)).model, seed=0)
     assert "transformer.h.0.mlp.c_fc.weight" in moving
     assert not any("wte" in name or "lm_head" in name for name in moving)
 
@@ -92,10 +92,10 @@ def test_every_sentence_has_its_turn():
 
 
 def test_premises_and_conclusions_are_sentences():
-    row = tables.Analogy("chair", "stool", "sitting", "UsedFor", "furniture")
+    row = datasets.Analogy("chair", "stool", "sitting", "UsedFor", "furniture")
     assert premise(row, row.target) == "Stool is used for"
     assert question(row.source) == "Chair is classified as"
-    (other,) = renamed([row], seed=0)
+    (other,) = with_made_up_names([row], seed=0)
     assert other[2:] == row[2:] and len({*other[:2], *row[:2]}) == 4
 
 
@@ -106,25 +106,25 @@ def test_every_order_tells_each_premise_equally_often_and_never_the_conclusion(t
         assert len(course.rows) == 7
         counts: dict[str, int] = {}
         for step in range(18):
-            rows, since = course.lesson(step)
+            rows, since = course.premises(step)
             for row in batch(rows, 7, step - since, 0):
                 text = course.loaded.tokenizer.decode(row.given)
                 counts[text] = counts.get(text, 0) + 1
         assert set(counts.values()) == {6} and len(counts) == 21
         assert not concluded & set(counts)
     course = told(order="no attribution", steps=18).begin(0)
-    assert all(course.lesson(step)[0] == course.similarity for step in range(18))
+    assert all(course.premises(step)[0] == course.similarity for step in range(18))
     course = told(order="no similarity", steps=18).begin(0)
-    assert all(course.lesson(step)[0] == course.attribution for step in range(18))
+    assert all(course.premises(step)[0] == course.attribution for step in range(18))
     first, last = told(order="late similarity").begin(0), told(order="late attribution").begin(0)
-    assert first.lesson(0)[0] == first.attribution and first.lesson(2)[0] == first.similarity
-    assert last.lesson(3)[0] == last.similarity and last.lesson(4)[0] == last.attribution
+    assert first.premises(0)[0] == first.attribution and first.premises(2)[0] == first.similarity
+    assert last.premises(3)[0] == last.similarity and last.premises(4)[0] == last.attribution
 
 
 def test_a_small_model_learns_its_premises(told):
-    run = execute(
-        {"it": told(tuning=Adapters(learning_rate=2e-2), steps=30, batch_size=8)}, seeds=2
-    )["it"]
+    run = execute({"it": told(tuning=LoRA(learning_rate=2e-2), steps=30, batch_size=8)}, seeds=2)[
+        "it"
+    ]
     for part in ("similarity loss", "attribution loss"):
         losses = run.curve(part)
         assert (losses[:, -1] < losses[:, 0] / 2).all()
@@ -154,7 +154,7 @@ def test_resumed_it_is_as_if_uninterrupted(told, store, way, after):
 
 
 def test_checkpoints_of_everything_are_small(told):
-    course = told(tuning=Everything()).begin(0)
+    course = told(tuning=FullFineTuning()).begin(0)
     course.advance(0, 2)
     assert sum(values.nbytes for values in course.save().values()) < 100
 

