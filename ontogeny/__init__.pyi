@@ -26,8 +26,8 @@ from .core.types import Stage as Stage
 from .core.types import Task as Task
 from .core.types import Trace as Trace
 from .core.types import Until as Until
-from .engine.cluster import Cluster as Cluster
 from .engine.execute import execute as execute
+from .engine.pools.cluster import Cluster as Cluster
 from .engine.store import Store as Store
 from .models.attention_stack import AttentionStack as AttentionStack
 from .models.block_sparse import BlockSparse as BlockSparse

@@ -13,7 +13,7 @@ with install_import_hook("ontogeny", "checker.checked"):
     import ontogeny.claims.claim
     import ontogeny.core.types
     import ontogeny.engine.execute
-    import ontogeny.engine.unit
+    import ontogeny.engine.units
 
     ontogeny.claims.claim.all_claims()
 

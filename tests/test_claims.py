@@ -18,9 +18,9 @@ from ontogeny.claims.scale import JUDGED, Scale, Sizes
 from ontogeny.claims.verdict import judge, weigh, write_json
 from ontogeny.core import renamed
 from ontogeny.engine import program
-from ontogeny.engine.batch import lanes
 from ontogeny.engine.execute import plan, stage_ends
-from ontogeny.engine.pools import Processes
+from ontogeny.engine.pools.processes import Processes
+from ontogeny.engine.runs import specs
 
 EVERY = [
     pytest.param(each, scale, id=f"{each.name}-{scale}")
@@ -237,18 +237,18 @@ import math, sys
 from ontogeny.claims.claim import all_claims
 from ontogeny.claims.scale import Scale
 from ontogeny.engine.execute import plan, stage_ends
-from ontogeny.engine.batch import lanes
-from ontogeny.engine.pools import Processes
+from ontogeny.engine.runs import specs
+from ontogeny.engine.pools.processes import Processes
 scale = Scale(sys.argv[1])
 wanted = {
-    lane.name: lane
+    spec.name: spec
     for each in all_claims().values()
     if each.evidence
     for name, experiment in each.named(scale).items()
-    for lane in lanes(f"{each.name}: {name}", experiment, range(2))
+    for spec in specs(f"{each.name}: {name}", experiment, range(2))
 }
 units = plan(list(wanted.values()), Processes(2))
-assert sorted(lane.name for unit in units for lane in unit.lanes) == sorted(wanted)
+assert sorted(spec.name for unit in units for spec in unit.specs) == sorted(wanted)
 assert all(0 < unit.cost < math.inf for unit in units)
 print(len(wanted), "runs")
 """
@@ -267,9 +267,9 @@ def test_what_is_solved_and_what_computes_nothing_are_planned_side_by_side():
     names = ["an_ov_identity_begins_to_copy_at_any_width", "gradients_have_the_stated_form"]
     names += ["an_induction_head_can_be_written_down"]
     every = [
-        lane
+        spec
         for name in names
         for label, experiment in CLAIMS[name].named(Scale.LAPTOP).items()
-        for lane in lanes(label, experiment, range(3))
+        for spec in specs(label, experiment, range(3))
     ]
-    assert sum(len(unit.lanes) for unit in plan(every, Processes(2))) == len(every)
+    assert sum(len(unit.specs) for unit in plan(every, Processes(2))) == len(every)

@@ -18,7 +18,7 @@ from ontogeny import Cluster, ConfigError, Store, execute
 from ontogeny.claims.find import find_one
 from ontogeny.claims.verdict import judge as claims
 from ontogeny.engine import cluster
-from ontogeny.engine.batch import lanes
+from ontogeny.engine.runs import specs
 from ontogeny.engine.schedule import Progress, WorkerError
 
 RAY = [sys.executable, "-m", "ray.scripts.scripts"]
@@ -131,9 +131,9 @@ class Steps(Progress):
     def planned(self, units, workers):
         self.workers = workers
 
-    def looked(self, unit, look):
-        label = unit.lanes[0].label
-        self.told.append((label, look.step))
+    def evaluated(self, unit, news):
+        label = unit.specs[0].label
+        self.told.append((label, news.step))
         if not self.deed:
             return
         reached = dict(self.told)  # the last that each said
@@ -143,7 +143,7 @@ class Steps(Progress):
             self.told.append(("deed", -1))
         else:  # workers wait while nobody listens: the more the one in front, if it is alone
             assert time.monotonic() < self.deadline
-            lead, others = look.step - self.when, [step for step in reached.values() if step]
+            lead, others = news.step - self.when, [step for step in reached.values() if step]
             alone = min(1.02**lead, 20) if len(others) < 2 else 1
             time.sleep(0.01 if lead < 0 else 0.05 * alone)
 
@@ -179,8 +179,8 @@ def test_a_node_that_dies_costs_only_what_was_done_since_its_checkpoint(
     def kill():
         pair.other.kill()
         for label, experiment in EXPERIMENTS.items():
-            kept = [store.checkpoint(lane.name) for lane in lanes(label, experiment, range(2))]
-            saved[label] = min(stage * 400 + look for stage, look in (c.position for c in kept))
+            kept = [store.checkpoint(spec.name) for spec in specs(label, experiment, range(2))]
+            saved[label] = min(c.evaluations for c in kept)
 
     watch = Steps(deed=kill, when=50)
     far = execute(EXPERIMENTS, seeds=2, on=Cluster(pair.address), store=store, progress=watch)

@@ -12,9 +12,9 @@ import pytest
 from conftest import tiny
 
 from ontogeny import Store
-from ontogeny.engine.batch import lanes
 from ontogeny.engine.execute import so_far
-from ontogeny.engine.unit import Interrupted, Unit, perform
+from ontogeny.engine.runs import specs
+from ontogeny.engine.units import Interrupted, Unit, train
 from ontogeny.report.explorer import LISTED, Server
 
 CHEAP = "gradients_have_the_stated_form"
@@ -201,16 +201,14 @@ def test_curves_grow_from_checkpoints(tmp_path):
     none."""
     store, experiment = Store(tmp_path), tiny(evaluations=5)
     assert so_far("a", experiment, 2, store) is None
-    (other, lane), looked = lanes("a", experiment, range(2)), []
-    unit = Unit((lane,), (0, 0), 1.0)
-    evaluations = perform(
-        unit, store, lambda: "stop" if len(looked) > 2 else "", checkpoint_seconds=0.0
-    )
+    (other, lane), looked = specs("a", experiment, range(2)), []
+    unit = Unit((lane,), 1.0)
+    evaluations = train(unit, store, lambda: "stop" if len(looked) > 2 else None, every=0.0)
     with pytest.raises(Interrupted):
         looked.extend(iter_noting(evaluations, looked))
     grown = so_far("a", experiment, 2, store)
     assert grown.seeds == (1,) and 1 < len(grown.steps) < len(experiment.evaluated_at)
-    for _ in perform(Unit((other,), (0, 0), 1.0), store):
+    for _ in train(Unit((other,), 1.0), store):
         pass
     both = so_far("a", experiment, 2, store)
     assert both.seeds == (0, 1) and len(both.steps) == len(experiment.evaluated_at)

@@ -5,12 +5,11 @@ import pytest
 
 from ontogeny import ConfigError, External, Trainer, execute
 from ontogeny.core.fields import count, number
-from ontogeny.engine.batch import lanes
 from ontogeny.engine.execute import plan
-from ontogeny.engine.pools import Here
-from ontogeny.engine.schedule import follow
+from ontogeny.engine.pools.here import Here
+from ontogeny.engine.runs import specs
 from ontogeny.engine.serialize import digest, edit, record
-from ontogeny.engine.unit import Interrupted, perform
+from ontogeny.engine.units import Interrupted, follow, train
 
 
 class Walk(Trainer):
@@ -61,13 +60,13 @@ def test_an_external_experiment_runs_and_is_kept(store):
 @pytest.mark.parametrize("after", [2, 5, 10])
 def test_resumed_it_is_as_if_uninterrupted(store, after):
     whole = execute({"walk": Walking()}, seeds=2)["walk"]
-    both = lanes("walk", Walking(), range(2))
+    both = specs("walk", Walking(), range(2))
     unit, other = plan(both, Here(), store)  # each holds a model of its own: one at a time
-    assert unit.lanes == (both[0],) and other.lanes == (both[1],)
+    assert unit.specs == (both[0],) and other.specs == (both[1],)
     evaluations = []
-    asked = lambda: "stop" if len(evaluations) >= after else ""  # noqa: E731
+    asked = lambda: "stop" if len(evaluations) >= after else None  # noqa: E731
     with pytest.raises(Interrupted):
-        follow(perform(unit, store, asked), evaluations.append)
+        follow(train(unit, store, asked), evaluations.append)
     resumed = execute({"walk": Walking()}, seeds=2, store=store)["walk"]
     np.testing.assert_array_equal(resumed.curve("at"), whole.curve("at"))
 

@@ -15,12 +15,12 @@ from conftest import tiny
 from ontogeny import Accuracy, AdamW, Decoder, GradientDescent, Loss, Store, Until, execute
 from ontogeny.core.types import Model
 from ontogeny.engine import program as one
-from ontogeny.engine.batch import lanes
 from ontogeny.engine.execute import plan, recall
 from ontogeny.engine.machine import give_back
-from ontogeny.engine.pools import Here, Processes
-from ontogeny.engine.schedule import follow
-from ontogeny.engine.unit import Interrupted, Shared, Unit, perform
+from ontogeny.engine.pools.here import Here
+from ontogeny.engine.pools.processes import Processes
+from ontogeny.engine.runs import specs
+from ontogeny.engine.units import Interrupted, Unit, follow, train
 from ontogeny.models.layers import unstacked
 from ontogeny.training import descent
 
@@ -70,21 +70,21 @@ def test_experiments_of_one_structure_are_traced_once(monkeypatch):
 @pytest.mark.parametrize("after", range(2, 11))
 def test_resumed_at_any_look_is_uninterrupted(store, after):
     whole = execute({"x": tiny()}, seeds=2)["x"]
-    both = lanes("x", tiny(), range(2))
+    both = specs("x", tiny(), range(2))
     (unit,) = plan(both, Here(), store)
     evaluations = 0
 
     def stop():
-        return "stop" if evaluations >= after else ""
+        return "stop" if evaluations >= after else None
 
     def count(_):
         nonlocal evaluations
         evaluations += 1
 
     with pytest.raises(Interrupted):
-        follow(perform(unit, store, stop), count)
+        follow(train(unit, store, stop), count)
     (rest,) = plan(both, Here(), store)
-    assert rest.position != (0, 0) and rest.cost < unit.cost
+    assert rest.cost < unit.cost
     resumed = execute({"x": tiny()}, seeds=2, store=store)["x"]
     same(whole, resumed, tolerance=0)
     assert not list((store.root / "partial").iterdir())
@@ -127,18 +127,15 @@ def test_what_the_store_has_is_not_run_again(store, monkeypatch):
 
 
 def test_units_share_the_work_and_fit_the_memory(monkeypatch):
-    eight = lanes("x", tiny(), range(8))
+    eight = specs("x", tiny(), range(8))
     assert len(plan(eight, Processes(2))) == 1  # too little to send
     monkeypatch.setattr("ontogeny.engine.execute.WORTH_SENDING", 1e-9)
     fours = plan(eight, Processes(2))
-    assert [(len(unit.lanes), unit.abreast) for unit in fours] == [(4, 4)] * 2
-    assert all(unit.cost > 0 for unit in fours) and {unit.turn for unit in fours} == {0, 1}
-    monkeypatch.setattr("ontogeny.engine.pools.memory", lambda: 1.0)
-    assert {unit.abreast for unit in plan(eight, Processes(2))} == {1}
-    monkeypatch.setattr("ontogeny.engine.execute._BYTES", 1)  # that they may hold
+    assert [(len(unit.specs), unit.width) for unit in fours] == [(4, 4)] * 2
+    assert all(unit.cost > 0 for unit in fours) and [unit.first for unit in fours] == [True, False]
+    monkeypatch.setattr("ontogeny.engine.pools.processes.memory", lambda: 1.0)
     ones = plan(eight, Processes(2))
-    assert [len(unit.lanes) for unit in ones] == [1] * 8
-    assert [unit.turn for unit in ones] == [0, 1, *[0] * 6]  # the others find all compiled
+    assert [(len(unit.specs), unit.width) for unit in ones] == [(1, 1)] * 8
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's heap")
@@ -156,68 +153,64 @@ def test_what_is_free_is_given_back():
 
 def test_units_of_one_structure_share_one_program_however_many_lanes_they_have(monkeypatch):
     monkeypatch.setattr("ontogeny.engine.execute.WORTH_SENDING", 1e-9)
-    seven = plan(lanes("x", tiny(), range(7)), Processes(2))
-    assert [len(unit.lanes) for unit in seven] == [4, 3]
-    assert {unit.abreast for unit in seven} == {4}  # the second is filled up
+    seven = plan(specs("x", tiny(), range(7)), Processes(2))
+    assert [len(unit.specs) for unit in seven] == [4, 3]
+    assert {unit.width for unit in seven} == {4}  # the second is filled up
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_rows_that_are_filled_up_answer_like_any(width):
+@pytest.mark.parametrize("runs", [1, 2, 3, 4])
+def test_batches_that_are_filled_up_answer_like_any(runs):
     whole = execute({"x": tiny()}, seeds=4)["x"]
-    unit = Unit(tuple(lanes("x", tiny(), range(4))), (0, 0), 1.0, abreast=width)
-    records = follow(perform(unit), lambda _: None)
-    assert len(records) == 4
+    unit = Unit(tuple(specs("x", tiny(), range(runs))), 1.0, width=4)
+    records = follow(train(unit), lambda _: None)
+    assert len(records) == runs
     for seed, record in enumerate(records):
         for name, values in record.answers.items():
             np.testing.assert_allclose(values, whole.answers[name][seed], atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("turn", "begins_with"), [(0, "jit(advance_all)"), (2, "jit(evaluate_all)")]
-)
-def test_what_is_compiled_ahead_is_what_runs(turn, begins_with, monkeypatch, caplog):
-    monkeypatch.setattr("ontogeny.engine.unit.remembers_programs", lambda: True)
+def test_what_is_compiled_ahead_is_what_runs(monkeypatch, caplog):
+    monkeypatch.setattr("ontogeny.engine.units.remembers_programs", lambda: True)
 
     def compiled():  # jax 0.6's events name no programs, its log does
         return re.findall(r"Finished XLA compilation of (\S+)", caplog.text)
 
-    experiment = tiny(width=30 + turn, steps=10)  # not met before
-    unit = Unit(tuple(lanes("x", experiment, [0, 1])), (0, 0), 1.0, abreast=2, turn=turn)
-    news = perform(unit)
+    experiment = tiny(width=30, steps=10)  # not met before
     with jax.log_compiles():
-        next(news)
-        assert (
-            next(name for name in compiled() if name in ("jit(advance_all)", "jit(evaluate_all)"))
-            == begins_with
-        )
-        follow(news, lambda _: None)
+        follow(train(Unit(tuple(specs("x", experiment, [0, 1])), 1.0, width=2)), lambda _: None)
     assert compiled().count("jit(evaluate_all)") == 1
     assert compiled().count("jit(advance_all)") == len(experiment.training)
 
 
-def test_shared_rows_go_on_where_they_were(store):
-    """To the bit: a row does not know what other rows there are."""
-    four = tuple(lanes("x", tiny(), range(4)))
-    whole = follow(perform(Unit(four, (0, 0), 1.0, abreast=2)), lambda _: None)
-    wishes, parts = iter(["", "", "share"]), []
-    news = perform(Unit(four, (0, 0), 1.0, abreast=2), store, lambda: next(wishes, ""))
-    kept = follow(news, lambda each: parts.append(each) if isinstance(each, Shared) else None)
-    ((ours, theirs),) = parts
-    assert ours.lanes == four[:2] and theirs.lanes == four[2:] and ours.cost == theirs.cost == 0.5
-    evaluations = []
-    given = follow(perform(theirs, store), evaluations.append)
-    assert evaluations[0].step > 8  # it did not begin anew
-    for record, expected in zip(kept + given, whole, strict=True):
+@pytest.mark.parametrize("wish", ["pause", "stop"])
+def test_a_unit_is_left_off_as_asked_and_goes_on_where_it_was(store, wish):
+    unit = Unit(tuple(specs("x", tiny(), range(2))), 1.0, width=2)
+    whole = follow(train(unit), lambda _: None)
+    wishes = iter([None, None, wish])
+    with pytest.raises(Interrupted):
+        follow(train(unit, store, lambda: next(wishes)), lambda _: None)
+    seen = []
+    rest = follow(train(unit, store), seen.append)
+    assert seen[0].step == 12 and seen[0].done == unit.done(4)  # it did not begin anew
+    for record, expected in zip(rest, whole, strict=True):
         for name, values in expected.answers.items():
             np.testing.assert_array_equal(record.answers[name], values)
 
 
+def test_a_unit_that_cannot_be_saved_is_not_paused(tmp_path, caplog):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the store's folder should be")
+    unit = Unit(tuple(specs("x", tiny(), range(2))), 1.0, width=2)
+    records = follow(train(unit, Store(blocked / "store"), lambda: "pause"), lambda _: None)
+    assert len(records) == 2 and "no checkpoint of x" in caplog.text
+
+
 def test_pieces_of_one_program_wait_until_it_is_compiled(monkeypatch):
     monkeypatch.setattr("ontogeny.engine.execute.WORTH_SENDING", 1e-9)
-    narrow, wide = (lanes(str(width), tiny(width=width), range(4)) for width in (16, 17))
+    narrow, wide = (specs(str(width), tiny(width=width), range(4)) for width in (16, 17))
     first, second, *later = plan(narrow + wide, Processes(4))
-    assert first.lanes[0].label != second.lanes[0].label
-    assert {unit.lanes[0].label for unit in later} == {"16", "17"}
+    assert first.specs[0].label != second.specs[0].label
+    assert {unit.specs[0].label for unit in later} == {"16", "17"}
 
 
 def test_a_full_disk_costs_the_record_not_the_run(tmp_path, caplog):

@@ -5,13 +5,10 @@ import pytest
 from test_llm_small import FAMILIES, save, torch
 
 from ontogeny import ConfigError, execute
-from ontogeny.engine.batch import lanes
 from ontogeny.engine.execute import plan
-from ontogeny.engine.pools import Here
-from ontogeny.engine.schedule import follow
-from ontogeny.engine.unit import Interrupted, perform
-from ontogeny.llm import datasets, models
-from ontogeny.llm.analogy import NaturalAnalogy, premise, question, with_made_up_names
+from ontogeny.engine.pools.here import Here
+from ontogeny.engine.runs import specs
+from ontogeny.engine.units import Interrupted, follow, train
 from ontogeny.llm.finetuning import FullFineTuning, LoRA, batch, sentence_loss
 from ontogeny.llm.likelihood import Sentence, sentence
 
@@ -140,11 +137,11 @@ def test_a_small_model_learns_its_premises(told):
 def test_resumed_it_is_as_if_uninterrupted(told, store, way, after):
     asked = told(tuning=WAYS[way], names="made up", order="late similarity")
     whole = execute({"it": asked}, seeds=1)["it"]
-    (unit,) = plan(lanes("it", asked, range(1)), Here(), store)
+    (unit,) = plan(specs("it", asked, range(1)), Here(), store)
     evaluations = []
     with pytest.raises(Interrupted):
         follow(
-            perform(unit, store, lambda: "stop" if len(evaluations) >= after else ""),
+            train(unit, store, lambda: "stop" if len(evaluations) >= after else None),
             evaluations.append,
         )
     resumed = execute({"it": asked}, seeds=1, store=store)["it"]

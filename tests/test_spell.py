@@ -103,8 +103,8 @@ from ontogeny.claims.sweep import sweep
 from ontogeny.claims.claim import CLAIMS, Paper, claim
 from ontogeny.claims.scale import Scale
 from ontogeny.engine.execute import plan
-from ontogeny.engine.batch import lanes
-from ontogeny.engine.pools import Processes
+from ontogeny.engine.runs import specs
+from ontogeny.engine.pools.processes import Processes
 
 @claim(Paper("p", "t", "u"), "here", one=tiny())
 def it_learns(one):
@@ -114,7 +114,7 @@ class Planned(Exception):
     pass
 
 def execute(needed, seeds):
-    row = [lane for name, each in needed.items() for lane in lanes(name, each, range(seeds))]
+    row = [spec for name, each in needed.items() for spec in specs(name, each, range(seeds))]
     print(len(row), len(plan(row, Processes(2))), time.process_time() - began)
     raise Planned
 

@@ -19,8 +19,8 @@ from conftest import tiny
 from numpy.lib import format as npy
 
 from ontogeny import execute
-from ontogeny.engine.batch import lanes
 from ontogeny.engine.files import write_whole
+from ontogeny.engine.runs import specs
 from ontogeny.engine.store import Checkpoint, Record
 
 
@@ -61,7 +61,7 @@ def test_a_damaged_run_is_set_aside_with_a_message(store, caplog, name, harm):
 
 def test_a_damaged_run_is_run_again(store, caplog):
     first = execute({"x": tiny()}, seeds=2, store=store)["x"]
-    name = lanes("x", tiny(), [1])[0].name
+    name = specs("x", tiny(), [1])[0].name
     (store.root / "runs" / name / "answers.npz").write_bytes(b"PK not really")
     again = execute({"x": tiny()}, seeds=2, store=store)["x"]
     assert "set aside" in caplog.text
@@ -72,9 +72,9 @@ def test_a_damaged_run_is_run_again(store, caplog):
 
 def test_a_damaged_checkpoint_falls_back_on_the_one_before(store, caplog):
     for look in (1, 2):
-        store.save("a-0", Checkpoint((0, look), {"00000": np.ones(3)}, {"x": np.ones(look)}, {}))
+        store.save("a-0", Checkpoint(look, {"00000": np.ones(3)}, {"x": np.ones(look)}, {}))
     newest = store.checkpoint("a-0")
-    assert newest is not None and newest.position == (0, 2)
+    assert newest is not None and newest.evaluations == 2
     folders = sorted((store.root / "partial" / "a-0").iterdir())
     assert len(folders) == 1  # the older one is dropped
     (folders[0] / "state.npz").write_bytes(b"")
@@ -104,7 +104,7 @@ def test_many_writers_of_one_run_do_no_harm(store):
 
 def test_pruning_keeps_what_is_wanted(store):
     sealed(store, "a-0"), sealed(store, "b-0")
-    store.save("c-0", Checkpoint((0, 1), {"00000": np.ones(3)}, {}, {}))
+    store.save("c-0", Checkpoint(1, {"00000": np.ones(3)}, {}, {}))
     assert store.prune(keep={"a"}) > 0
     assert store.names() == ["a-0"] and not (store.root / "partial").exists()
 
@@ -226,7 +226,7 @@ def test_what_the_killed_left_aside_is_swept_when_it_is_stale(store):
 
 def test_a_folder_that_is_removed_is_never_found_in_part(store, monkeypatch):
     """Killed while it removes a checkpoint, a process leaves it whole, or out of the way."""
-    store.save("a-0", Checkpoint((0, 1), {"00000": np.ones(3)}, {"x": np.ones(1)}, {}))
+    store.save("a-0", Checkpoint(1, {"00000": np.ones(3)}, {"x": np.ones(1)}, {}))
     seen = []
     monkeypatch.setattr("shutil.rmtree", lambda path, **_: seen.append(path))
     sealed(store)

@@ -14,13 +14,13 @@ from conftest import tiny
 
 from ontogeny import ConfigError, execute
 from ontogeny.core.errors import ended
-from ontogeny.engine.batch import lanes
 from ontogeny.engine.execute import plan
-from ontogeny.engine.limits import Pace
-from ontogeny.engine.pools import Here
+from ontogeny.engine.pools.here import Here
+from ontogeny.engine.pools.limits import Pace
 from ontogeny.engine.progress import Counted
-from ontogeny.engine.schedule import Crew, Progress, WorkerError
-from ontogeny.engine.unit import Look, Shared, Unit
+from ontogeny.engine.runs import specs
+from ontogeny.engine.schedule import Progress, Scheduler, WorkerError
+from ontogeny.engine.units import News, Unit
 
 CLAIM = "the_ratio_sets_the_resemblance"
 
@@ -32,9 +32,9 @@ class Watch(Progress):
     def planned(self, units, workers):
         self.workers = workers
 
-    def looked(self, unit, look):
+    def evaluated(self, unit, news):
         self.evaluations += 1
-        assert 0 <= look.step <= look.steps
+        assert 0 <= news.step <= news.steps
 
     def finished(self, unit):
         self.done += 1
@@ -109,12 +109,12 @@ def test_a_worker_that_dies_is_replaced_and_goes_on_from_its_checkpoint(store, m
     killed, after = [], []
 
     class Murder(Progress):
-        def looked(self, unit, look):
+        def evaluated(self, unit, news):
             import multiprocessing
 
             if killed:
-                after.append(look.step)
-            elif look.step == 16:
+                after.append(news.step)
+            elif news.step == 16:
                 victim = multiprocessing.active_children()[0]
                 os.kill(victim.pid, signal.SIGKILL)
                 killed.append(victim.pid)
@@ -142,7 +142,7 @@ def test_an_interrupt_keeps_what_was_done(tmp_path, undisturbed):
 
 
 def test_the_expected_time_is_said_before_work_begins_and_grows_with_it():
-    (unit,) = plan(lanes("x", tiny(), [0]), Here())
+    (unit,) = plan(specs("x", tiny(), [0]), Here())
     large = replace(unit, cost=1e5)
     small, counted = Counted(), Counted()
     small.planned([unit], 1)
@@ -157,15 +157,15 @@ def estimates(monkeypatch, thought, taken):
     now, found = [0.0], []
     monkeypatch.setattr("ontogeny.engine.progress.time.monotonic", lambda: now[0])
     monkeypatch.setattr("ontogeny.engine.progress.slowness", lambda: 1.0)
-    (unit,) = plan(lanes("x", tiny(), [0]), Here())
-    units = [replace(unit, cost=cost, turn=1) for cost in thought]
+    (unit,) = plan(specs("x", tiny(), [0]), Here())
+    units = [replace(unit, cost=cost, first=False) for cost in thought]
     counted, end = Counted(), sum(taken)
     counted.planned(units, 1)
     for each, seconds in zip(units, taken, strict=True):
         counted.began(each)
         for step in range(1, 11):
             now[0] += seconds / 10
-            counted.looked(each, Look(step, 10, 0.0, step / 10))
+            counted.evaluated(each, News(step, 10, 0.0, step / 10))
             if 60 <= now[0] < 0.98 * end:
                 found.append(counted.seconds_left / (end - now[0]))
         counted.finished(each)
@@ -194,152 +194,152 @@ def test_the_time_left_is_right_though_each_unit_is_thought_wrongly(monkeypatch)
 def test_stages_count_by_what_they_take():
     """Ten cheap steps and ten that take a hundred times as long: by half of the steps next to
     nothing is done."""
-    (unit,) = plan(lanes("x", tiny(steps=10, evaluations=10), [0]), Here())
-    assert unit.done(0) == 0 and unit.done(len(unit.lanes[0].experiment.evaluated_at)) == 1
-    uneven = replace(unit, course=((1, 0.0), (10, 1.0), (10, 100.0)))
+    (unit,) = plan(specs("x", tiny(steps=10, evaluations=10), [0]), Here())
+    assert unit.done(0) == 0 and unit.done(len(unit.specs[0].experiment.evaluated_at)) == 1
+    uneven = replace(unit, ahead=((1, 0.0), (10, 1.0), (10, 100.0)))
     assert uneven.done(11) == pytest.approx(10 / 1010)
     assert uneven.done(16) == pytest.approx(510 / 1010)
-    later = replace(unit, course=((5, 100.0),))  # planned from a checkpoint on
+    later = replace(unit, ahead=((5, 100.0),))  # planned from a checkpoint on
     assert later.done(16) == 0 and later.done(17) == pytest.approx(1 / 5)
 
 
-def looked(step):
-    return "news", Look(step, 9, 0.0, step / 9)
+def news(step):
+    return "news", News(step, 9, 0.0, step / 9)
 
 
-class Scripted(Crew):
+class Scripted(Scheduler):
     """Workers that say what they are told to."""
 
     def __init__(self, units, script, store=None, failures=None):
         super().__init__(units, store, failures)
         self.script, self.deeds = iter(script), []
 
-    def hire(self, place):
-        self.deeds.append(("hire", place))
+    def spawn(self, worker):
+        self.deeds.append(("spawn", worker))
 
-    def send(self, place, unit):
-        self.deeds.append(("send", place, unit.lanes[0].label))
+    def send(self, worker, unit):
+        self.deeds.append(("send", worker, unit.specs[0].label))
 
-    def ask_to_share(self, place):
-        self.deeds.append(("share", place))
+    def pause(self, worker):
+        self.deeds.append(("pause", worker))
 
-    def retire(self, place):
-        self.deeds.append(("retire", place))
+    def retire(self, worker):
+        self.deeds.append(("retire", worker))
 
-    def news(self):
+    def messages(self):
         yield next(self.script)
 
-    def dismiss(self):
-        self.deeds.append(("dismiss",))
+    def shutdown(self):
+        self.deeds.append(("shutdown",))
 
 
-def units_of(*labels):
-    return [Unit(tuple(lanes(label, tiny(), [0])), (0, 0), 1.0) for label in labels]
+def units_of(*labels, cost=1.0):
+    return [Unit(tuple(specs(label, tiny(), [0])), cost) for label in labels]
 
 
 def test_a_worker_that_has_grown_makes_way_for_a_new_one():
     done = ("done", [], True)
     script = [(0, ("ready",)), (0, done), (0, ("ready",)), (0, done)]
-    crew = Scripted(units_of("a", "b"), script)
-    assert len(list(crew.work(1, Progress()))) == 2
-    assert crew.deeds == [
-        ("hire", 0), ("send", 0, "a"), ("retire", 0), ("hire", 0), ("send", 0, "b"),
-        ("retire", 0), ("dismiss",),
+    scheduler = Scripted(units_of("a", "b"), script)
+    assert len(list(scheduler.run(1, Progress()))) == 2
+    assert scheduler.deeds == [
+        ("spawn", 0), ("send", 0, "a"), ("retire", 0), ("spawn", 0), ("send", 0, "b"),
+        ("retire", 0), ("shutdown",),
     ]  # fmt: skip
 
 
 def test_one_who_has_nothing_to_do_takes_over_from_one_who_died():
     ready, done = ("ready",), ("done", [], False)
     script = [(0, ready), (1, ready), (1, done), (0, ("died", "")), (1, done)]
-    crew = Scripted(units_of("a", "b"), script)
-    assert len(list(crew.work(2, Progress()))) == 2
-    assert crew.deeds[2:] == [
-        ("send", 0, "a"), ("send", 1, "b"), ("hire", 0), ("send", 1, "a"), ("dismiss",),
+    scheduler = Scripted(units_of("a", "b"), script)
+    assert len(list(scheduler.run(2, Progress()))) == 2
+    assert scheduler.deeds[2:] == [
+        ("send", 0, "a"), ("send", 1, "b"), ("spawn", 0), ("send", 1, "a"), ("shutdown",),
     ]  # fmt: skip
 
 
-def test_one_who_has_nothing_to_do_is_given_half_of_what_another_is_at(store):
-    ready, done = ("ready",), ("done", [], False)
-    (large,) = (Unit(tuple(lanes("a", tiny(), range(4))), (0, 0), 1e12, abreast=2),)
-    (small,) = units_of("b")
-    kept, given = large.part(large.lanes[:2]), large.part(large.lanes[2:])
+def test_three_runs_on_two_workers_take_turns_so_that_all_end_together(store):
+    """One of the first two makes way when it has half left: all three end after 1.5 runs."""
+    ready, done, paused = ("ready",), ("done", [], False), ("paused",)
     script = [
-        (0, ready), (1, ready), (0, looked(1)), (1, done),
-        (0, looked(2)),  # it is asked once
-        (0, ("news", Shared(kept, given))), (1, done), (0, done),
+        (0, ready), (1, ready), (0, news(4)), (1, news(4)),
+        (0, news(5)), (1, news(5)),  # less than half is left: one of them is asked
+        (0, paused), (1, news(6)), (0, news(1)),
+        (1, done), (0, news(5)), (1, done), (0, done),
     ]  # fmt: skip
-    crew = Scripted([large, small], script, store)
-    finished = [unit for unit, _ in crew.work(2, Progress())]
-    assert finished == [small, given, kept]
-    assert crew.deeds[2:] == [
-        ("send", 0, "a"), ("send", 1, "b"), ("share", 0), ("send", 1, "a"), ("dismiss",),
+    scheduler = Scripted(units_of("a", "b", "c", cost=90.0), script, store)
+    finished = [unit.specs[0].label for unit, _ in scheduler.run(2, Progress())]
+    assert finished == ["b", "a", "c"]
+    assert scheduler.deeds[2:] == [
+        ("send", 0, "a"), ("send", 1, "b"), ("pause", 0), ("send", 0, "c"), ("send", 1, "a"),
+        ("shutdown",),
     ]  # fmt: skip
 
 
-def test_what_is_nearly_done_or_a_single_row_is_not_shared(store):
+@pytest.mark.parametrize(
+    ("labels", "cost", "kept"),
+    [("abc", 0.5, True), ("abcd", 90.0, True), ("abc", 90.0, False)],
+    ids=["little work", "as many as workers wait", "no store for checkpoints"],
+)
+def test_a_unit_is_not_paused_where_that_gains_nothing(store, labels, cost, kept):
     ready, done = ("ready",), ("done", [], False)
-    for four, step in ((2, 9), (4, 1)):  # two rows at their end; one row in the middle
-        large = Unit(tuple(lanes("a", tiny(), range(4))), (0, 0), 1e12, abreast=four)
-        news = (0, looked(step))
-        script = [(0, ready), (1, ready), news, (1, done), news, (0, done)]
-        crew = Scripted([large, *units_of("b")], script, store)
-        list(crew.work(2, Progress()))
-        assert not [deed for deed in crew.deeds if deed[0] == "share"]
+    ends = [(0, done), (1, done), (0, done), (1, done)][: len(labels)]
+    script = [(0, ready), (1, ready), (0, news(5)), (1, news(5)), *ends]
+    units = units_of(*labels, cost=cost)
+    scheduler = Scripted(units, script, store if kept else None)
+    assert len(list(scheduler.run(2, Progress()))) == len(labels)
+    assert not [deed for deed in scheduler.deeds if deed[0] == "pause"]
 
 
-def test_halves_are_shared_between_processes(store, monkeypatch):
+def test_a_unit_that_was_paused_goes_on_in_another_process_to_the_bit(store, monkeypatch):
     monkeypatch.setattr("ontogeny.engine.schedule.WORTH_SENDING", 0.0)
-    monkeypatch.setattr("ontogeny.engine.execute.WORTH_SENDING", 1e30)  # one unit for all
-    monkeypatch.setattr("ontogeny.engine.program._FLOPS_SIDE_BY_SIDE", 0.0)  # of four rows
+    monkeypatch.setattr("ontogeny.engine.program._FLOPS_SIDE_BY_SIDE", 0.0)  # a unit for each run
 
     class Watching(Watch):
-        parts = ()
+        pauses = 0
 
-        def shared(self, unit, parts):
-            self.parts = [len(part.lanes) for part in parts]
+        def paused(self, unit):
+            self.pauses += 1
 
     watch = Watching()
     experiment = tiny(steps=4000)
-    run = execute({"x": experiment}, seeds=4, workers=2, store=store, progress=watch)["x"]
-    assert watch.parts and watch.done > 1
-    alone = execute({"x": experiment}, seeds=4, workers=1)["x"]
+    run = execute({"x": experiment}, seeds=3, workers=2, store=store, progress=watch)["x"]
+    assert watch.pauses and watch.done == 3
+    alone = execute({"x": experiment}, seeds=3, workers=1)["x"]
     for probe, values in run.answers.items():
         np.testing.assert_array_equal(values, alone.answers[probe])
 
 
 def test_a_unit_is_given_up_when_workers_die_on_it_and_get_no_farther():
     def life(step):
-        return [(0, ("ready",)), (0, looked(step)), (0, ("died", ""))]
+        return [(0, ("ready",)), (0, news(step)), (0, ("died", ""))]
 
     farther = Scripted(units_of("a"), [*life(1), *life(2), *life(3), (0, ("ready",))])
     with pytest.raises(RuntimeError, match="StopIteration"):  # the script is over, it is not
-        for _ in farther.work(1, Progress()):
+        for _ in farther.run(1, Progress()):
             pass
     stuck = Scripted(units_of("a"), life(3) + life(2) + life(3))
     with pytest.raises(WorkerError, match=r"died three times on a .* no farther than step 3"):
-        list(stuck.work(1, Progress()))
-    assert stuck.deeds[-1] == ("dismiss",)
+        list(stuck.run(1, Progress()))
+    assert stuck.deeds[-1] == ("shutdown",)
 
 
 def test_where_failures_are_noted_others_go_on_and_the_same_is_not_tried_with_other_seeds():
     ready, done, failures = ("ready",), ("done", [], False), {}
-    a, b = (
-        [Unit(tuple(lanes(label, tiny(), [seed])), (0, 0), 1.0) for seed in (0, 1)]
-        for label in "ab"
-    )
+    a, b = ([Unit(tuple(specs(label, tiny(), [seed])), 1.0) for seed in (0, 1)] for label in "ab")
     script = [
-        (0, ready), (0, looked(3)), (0, ("failed", ConfigError("no"))),  # a, seed 0
+        (0, ready), (0, news(3)), (0, ("failed", ConfigError("no"))),  # a, seed 0
         (0, ready), (0, done),  # b, seed 0
-        (0, looked(2)), (0, ("died", "it ended")),  # b, seed 1
-        (0, ready), (0, looked(2)), (0, ("died", "it ended")),  # and once more
+        (0, news(2)), (0, ("died", "it ended")),  # b, seed 1
+        (0, ready), (0, news(2)), (0, ("died", "it ended")),  # and once more
     ]  # fmt: skip
-    crew = Scripted([*a, *b], script, failures=failures)
-    assert [unit for unit, _ in crew.work(1, Progress())] == [b[0]]
+    scheduler = Scripted([*a, *b], script, failures=failures)
+    assert [unit for unit, _ in scheduler.run(1, Progress())] == [b[0]]
     assert failures == {
         "a": "seed 0: no (after step 3)",
         "b": "seed 1: it ended (after step 2)",
     }
-    assert [deed for deed in crew.deeds if deed[0] == "send"] == [
+    assert [deed for deed in scheduler.deeds if deed[0] == "send"] == [
         ("send", 0, label) for label in "abbb"
     ]
 

@@ -24,7 +24,7 @@ BESIDES = {
     "core.fields": "ConfigError",
     "core.run": "Run",
     "core.types": "Batch Experiment Model Moment Probe Solver Stage Task Trace Until",
-    "engine.cluster": "Cluster",
+    "engine.pools.cluster": "Cluster",
     "engine.execute": "execute",
     "engine.store": "Store",
     "scorecard.examine": "examine",

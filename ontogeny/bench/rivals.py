@@ -30,8 +30,8 @@ from ..claims.scale import Scale
 from ..core.external import External
 from ..core.types import Batch, Experiment, Moment, Stage
 from ..engine import program
-from ..engine.batch import lanes
 from ..engine.environment import missing
+from ..engine.runs import specs
 from ..engine.serialize import spell
 from ..engine.store import Store
 from ..models.clauses import ClauseTransformer, sentences_of
@@ -175,7 +175,7 @@ def taught(name: str, experiment: Experiment, seeds: int, store: Store) -> list[
     """Steps that the runs of an experiment took in each stage, early ends included."""
     taken, began = [0] * len(experiment.training), 0
     for place, stage in enumerate(experiment.training):
-        for each in lanes(name, experiment, range(seeds)):
+        for each in specs(name, experiment, range(seeds)):
             record = store.load(each.name)
             assert record is not None
             ended = record.environment["ended"].get(str(place), began + stage.steps)

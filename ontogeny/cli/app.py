@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, overload
 
 from cyclopts import App, Group, Parameter
 
-from ..engine.forkserver import get_ready
+from ..engine.pools import forkserver
 
 if TYPE_CHECKING:
     from ..claims.scale import Scale
@@ -75,10 +75,11 @@ def executor(
 ) -> Iterator[Any]:
     """Runs experiments with a progress display, which is closed in the end unless it was given."""
     if store.empty() and workers != 0 and not on:  # workers will be needed: they import meanwhile
-        get_ready()
+        forkserver.start()
     from ..engine.execute import execute
     from ..engine.machine import cores
-    from ..engine.pools import Here, Processes
+    from ..engine.pools.here import Here
+    from ..engine.pools.processes import Processes
     from ..engine.progress import progress
 
     check_where(workers, on)
@@ -106,7 +107,7 @@ def check_where(workers: int | None, on: str | None) -> None:
 
 def pool_of(on: str, workers: int | None) -> "Pool":
     """The Ray cluster that `--on` names."""
-    from ..engine.cluster import Cluster
+    from ..engine.pools.cluster import Cluster
 
     return Cluster(None if on == "ray" else on, workers)
 

@@ -26,7 +26,7 @@ from .app import (
 )
 
 if TYPE_CHECKING:
-    from ..engine.unit import Look
+    from ..engine.units import News
 
 
 @app.command(group=MACHINE)
@@ -147,7 +147,7 @@ def weights(
         raise ConfigError(f"{name} is external: it has no model of the laboratory")
     check(chosen, format_)
 
-    def tell(look: "Look") -> None:
+    def tell(look: "News") -> None:
         sys.stderr.write(f"\r{name}: step {look.step} of {look.steps} ")
 
     params = trained(chosen, seed, tell)

@@ -1,4 +1,4 @@
-"""Experiments that train by other means than compiled lanes."""
+"""Experiments that train by other means than compiled programs."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -32,8 +32,8 @@ class Trainer(ABC):
 
 
 class External(Component):
-    """An experiment that trains by other means than compiled lanes: somebody's module, a real
-    language model. Like all others it is spelled out, looked at, saved, resumed and judged."""
+    """An experiment that trains by other means than compiled programs: somebody's module, a
+    pretrained language model. Like all others it is evaluated, saved, resumed and judged."""
 
     steps: eqx.AbstractVar[int]
     evaluations: eqx.AbstractVar[int]
@@ -62,16 +62,8 @@ class External(Component):
 
     @property
     def evaluated_at(self) -> list[int]:
-        """The number of steps taken at each look, the first before any."""
-        return [self.steps // self.evaluations * look for look in range(self.evaluations + 1)]
-
-    def after(self, stage: int, look: int) -> tuple[int, int]:
-        """What follows a look: it has a single stage."""
-        return (1, 0) if look + 1 == self.evaluations else (0, look + 1)
-
-    def over(self, stage: int) -> bool:
-        """Whether a stage is beyond the last."""
-        return stage > 0
+        """The number of steps taken at each evaluation, the first before any."""
+        return list(range(0, self.steps + 1, self.steps // self.evaluations))
 
 
 AnyExperiment: TypeAlias = Experiment | External

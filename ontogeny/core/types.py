@@ -321,21 +321,21 @@ class Experiment(Component):
         return list(dict.fromkeys(split for probe in together for _, split in _splits(probe)))
 
     def evaluations_of(self, stage: Stage) -> int:
-        """How often a stage is looked at; one that takes a single step (a solver) once."""
+        """How many a stage has; one that takes a single step (a solver) has one."""
         return 1 if stage.steps == 1 else self.evaluations
 
-    def after(self, stage: int, look: int) -> tuple[int, int]:
-        """What follows a look of a stage: the next look, or the next stage's first."""
-        last = look + 1 == self.evaluations_of(self.training[stage])
-        return (stage + 1, 0) if last else (stage, look + 1)
-
-    def over(self, stage: int) -> bool:
-        """Whether a stage is beyond the last."""
-        return stage >= len(self.training)
+    @property
+    def stages(self) -> list[tuple[int, int]]:
+        """Of each evaluation after the first: its stage, and how many of that stage precede it."""
+        return [
+            (number, before)
+            for number, stage in enumerate(self.training)
+            for before in range(self.evaluations_of(stage))
+        ]
 
     @property
     def evaluated_at(self) -> list[int]:
-        """The number of steps taken at each look, the first before any."""
+        """The number of steps taken at each evaluation, the first before any."""
         ticks = [0]
         for stage in self.training:
             every = stage.steps // self.evaluations_of(stage)

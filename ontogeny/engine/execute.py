@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -14,14 +14,15 @@ from ..core.errors import told
 from ..core.external import AnyExperiment, External
 from ..core.fields import ConfigError
 from ..core.run import Run
-from .batch import Lane, lanes
 from .cost import Cost, cost, seconds_by_evaluation
 from .machine import memory
-from .pools import Here, Processes
+from .pools.here import Here
+from .pools.processes import Processes
 from .program import side_by_side
+from .runs import RunSpec, specs
 from .schedule import WORTH_SENDING, Failures, Pool, Progress
 from .store import Record, Store, log
-from .unit import Unit
+from .units import Unit
 
 
 def execute(
@@ -47,60 +48,61 @@ def execute(
     if sum(numbers.values()) > MOST_RUNS:
         asked = f"{max(numbers.values())} seeds of {len(experiments)} experiments"
         raise ConfigError(f"{asked} are more than {MOST_RUNS:,} runs: too many for one judgement")
-    rows = {name: lanes(name, each, range(numbers[name])) for name, each in experiments.items()}
-    unique = {lane.name: lane for row in rows.values() for lane in row}
+    wanted = {name: specs(name, each, range(numbers[name])) for name, each in experiments.items()}
+    unique = {spec.name: spec for some in wanted.values() for spec in some}
     missing, watch = [], progress or Progress()
-    for lane in unique.values():
-        if found := store.load(lane.name) if store else None:
-            watch.answered(lane, found)
-        else:
-            missing.append(lane)
+    for spec in unique.values():
+        # A run that is there is read, and checked, once: when somebody asks for it
+        if not (store and store.has(spec.name)):
+            missing.append(spec)
     done: dict[str, Record] = {}
     pool = on or (Processes(workers) if workers else Here())
     for keeper, some in _by_keeper(missing, store).items():
-        for lane, record in _run(some, pool, keeper, watch, failures):
-            watch.answered(lane, record)
-            if not (keeper and keeper.has(lane.name)):  # a full disk, or none
-                done[lane.name] = record
-    kept = {name: row for name, row in rows.items() if name not in (failures or ())}
+        for spec, record in _run(some, pool, keeper, watch, failures):
+            watch.answered(spec, record)
+            if not (keeper and keeper.has(spec.name)):  # a full disk, or none
+                done[spec.name] = record
+    kept = {name: some for name, some in wanted.items() if name not in (failures or ())}
     return _Runs(kept, done, store)
 
 
-def _by_keeper(missing: Sequence[Lane], store: Store | None) -> dict[Store | None, list[Lane]]:
+def _by_keeper(
+    missing: Sequence[RunSpec], store: Store | None
+) -> dict[Store | None, list[RunSpec]]:
     """What is to be run, by where it may be kept: answers of unknown code nowhere."""
-    groups: dict[Store | None, list[Lane]] = defaultdict(list)
-    for lane in missing:
-        groups[None if lane.unknown else store].append(lane)
-    unkept = {text: None for lane in groups[None] for text in lane.unknown} if store else {}
+    groups: dict[Store | None, list[RunSpec]] = defaultdict(list)
+    for spec in missing:
+        groups[None if spec.unknown else store].append(spec)
+    unkept = {text: None for spec in groups[None] for text in spec.unknown} if store else {}
     if unkept:
         log.warning("not kept, and run each time: the code of %s cannot be read", ", ".join(unkept))
     return {keeper: some for keeper, some in groups.items() if some}
 
 
 def _run(
-    missing: Sequence[Lane],
+    missing: Sequence[RunSpec],
     pool: Pool,
     store: Store | None,
     progress: Progress,
     failures: Failures | None = None,
-) -> Iterator[tuple[Lane, Record]]:
+) -> Iterator[tuple[RunSpec, Record]]:
     pool.prepare()
     if failures is not None:
-        missing = [lane for lane in missing if _can_be_planned(lane, failures)]
+        missing = [spec for spec in missing if _can_be_planned(spec, failures)]
     units = plan(missing, pool, store, progress)
     with closing(pool.run(units, store, progress, failures)) as finished:
         for unit, records in finished:
-            yield from zip(unit.lanes, records, strict=True)
+            yield from zip(unit.specs, records, strict=True)
 
 
-def _can_be_planned(lane: Lane, failures: Failures) -> bool:
+def _can_be_planned(spec: RunSpec, failures: Failures) -> bool:
     """Whether its cost can be counted; if not, that is noted."""
-    if lane.label not in failures:
+    if spec.label not in failures:
         try:
-            cost(lane.experiment)
+            cost(spec.experiment)
         except Exception as error:
-            failures[lane.label] = str(error) if isinstance(error, ConfigError) else told(error)
-    return lane.label not in failures
+            failures[spec.label] = str(error) if isinstance(error, ConfigError) else told(error)
+    return spec.label not in failures
 
 
 class _Runs(Mapping[str, Run]):
@@ -108,26 +110,26 @@ class _Runs(Mapping[str, Run]):
     no more memory than one."""
 
     def __init__(
-        self, rows: dict[str, list[Lane]], done: dict[str, Record], store: Store | None
+        self, wanted: dict[str, list[RunSpec]], done: dict[str, Record], store: Store | None
     ) -> None:
-        self.rows, self.done, self.store = rows, done, store
+        self.wanted, self.done, self.store = wanted, done, store
 
     def __getitem__(self, name: str) -> Run:
-        row = self.rows[name]
-        found = {lane.name: self.done.get(lane.name) or self._load(lane.name) for lane in row}
-        gone = [lane for lane in row if not found[lane.name]]  # damaged since, and set aside
+        some = self.wanted[name]
+        found = {spec.name: self.done.get(spec.name) or self._load(spec.name) for spec in some}
+        gone = [spec for spec in some if not found[spec.name]]  # damaged, and set aside
         if gone:
-            found |= {lane.name: done for lane, done in _run(gone, Here(), self.store, Progress())}
-        return _gather(name, row, {known: record for known, record in found.items() if record})
+            found |= {spec.name: done for spec, done in _run(gone, Here(), self.store, Progress())}
+        return _gather(name, some, {known: record for known, record in found.items() if record})
 
     def _load(self, name: str) -> Record | None:
         return self.store.load(name) if self.store else None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.rows)
+        return iter(self.wanted)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.wanted)
 
 
 def recall(
@@ -136,21 +138,21 @@ def recall(
     """The runs of a store; None if any of them is not there."""
     found = {}
     for name, experiment in experiments.items():
-        row = lanes(name, experiment, range(seeds))
-        done = {lane.name: record for lane in row if (record := store.load(lane.name))}
-        if len(done) < len(row):
+        wanted = specs(name, experiment, range(seeds))
+        done = {spec.name: record for spec in wanted if (record := store.load(spec.name))}
+        if len(done) < len(wanted):
             return None
-        found[name] = _gather(name, row, done)
+        found[name] = _gather(name, wanted, done)
     return found
 
 
 def so_far(name: str, experiment: AnyExperiment, seeds: int, store: Store) -> Run | None:
     """What a store has of an experiment, checkpoints included: not a number where a seed has not
-    come to a look yet. None if there is nothing."""
+    come to an evaluation yet. None if there is nothing."""
     known: dict[int, Mapping[str, np.ndarray]] = {}
-    for lane in lanes(name, experiment, range(seeds)):
-        if found := store.load(lane.name) or store.checkpoint(lane.name):
-            known[lane.seed] = found.answers
+    for spec in specs(name, experiment, range(seeds)):
+        if found := store.load(spec.name) or store.checkpoint(spec.name):
+            known[spec.seed] = found.answers
     if not known:
         return None
     evaluations = max(len(values) for answers in known.values() for values in answers.values())
@@ -168,77 +170,86 @@ def _lengthened(values: np.ndarray, evaluations: int) -> np.ndarray:
 
 
 MOST_RUNS = 200_000  # that are planned together
+_SIDE_BY_SIDE = 256  # runs in a unit, at most: they are saved together
 
-# The most that a unit holds, in lanes and in bytes: they are saved together, and leave together.
-_LANES = 256
-_BYTES = 2**26
+
+class _Group(NamedTuple):
+    """Runs of one structure that are equally far."""
+
+    specs: list[RunSpec]
+    cost: Cost
+    ahead: tuple[tuple[int, float], ...]  # evaluations to come, and the seconds of each
+
+    @property
+    def each(self) -> float:
+        """Seconds that one of its runs takes."""
+        return sum(often * seconds for often, seconds in self.ahead)
 
 
 def plan(
-    missing: Sequence[Lane],
+    missing: Sequence[RunSpec],
     pool: Pool,
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[Unit]:
-    """Groups lanes by structure and position and cuts the groups; the costliest units first."""
-    groups: dict[Any, list[Lane]] = defaultdict(list)
-    for lane in missing:
-        checkpoint = store.checkpoint(lane.name) if store else None
-        position = checkpoint.position if checkpoint else (0, 0)
-        groups[jax.tree.structure(lane.experiment), position].append(lane)
-    costs: dict[Any, Cost] = {}
-    for key, row in groups.items():
+    """Groups runs by structure and by how far they are, and cuts the groups into units; the
+    costliest first."""
+    alike: dict[Any, list[RunSpec]] = defaultdict(list)
+    for spec in missing:
+        checkpoint = store.checkpoint(spec.name) if store else None
+        evaluations = checkpoint.evaluations if checkpoint else 0
+        alike[jax.tree.structure(spec.experiment), evaluations].append(spec)
+    groups: list[_Group] = []
+    for (_, evaluations), some in alike.items():
         if progress:
-            progress.planning(len(costs), len(groups))
-        costs[key] = cost(row[0].experiment)
-    for key, row in groups.items():
-        if costs[key].kept > max(pool.memory, 2 * memory()):
-            needed = f"{costs[key].kept / 2**30:.3g} GiB"
-            raise ConfigError(f"{row[0].label}: its parameters and batches alone take {needed}")
-    ahead = {key: _ahead(row[0].experiment, key[1]) for key, row in groups.items()}
-    lefts = {key: sum(often * each for often, each in some) for key, some in ahead.items()}
-    whole = sum(lefts[key] * len(row) for key, row in groups.items())
-    units: list[tuple[float, Unit]] = []
-    for key, row in groups.items():
-        each = lefts[key]
-        fair = max(1, math.ceil(pool.workers * each * len(row) / whole)) if whole else 1
-        fair = min(fair, max(1, int(each * len(row) / WORTH_SENDING)), len(row))
-        room = max(1, int(pool.memory / costs[key].memory))
-        widest = min(math.ceil(len(row) / fair), room, _LANES)
-        side = side_by_side(widest, costs[key].flops)
-        rows = [tuple(row[n : n + side]) for n in range(0, len(row), side)]
-        few = math.ceil(len(row) * max(1 / _LANES, costs[key].kept / _BYTES))
-        alone = isinstance(row[0].experiment, External)  # each holds a model: one at a time
-        pieces = len(rows) if alone else min(max(fair, few), len(rows))
-        for turn, piece in enumerate(np.array_split(np.arange(len(rows)), pieces)):
-            members = tuple(lane for place in piece for lane in rows[place])
-            # later pieces of a group wait a little, and find its programs compiled
-            work, after = each * len(members), min(turn, pool.workers)
-            first = turn if turn < pool.workers else 0
-            unit = Unit(members, key[1], work, side, first, tuple(ahead[key]))
-            units.append((work / (after + 1), unit))
+            progress.planning(len(groups), len(alike))
+        price, ahead = cost(some[0].experiment), _ahead(some[0].experiment, evaluations)
+        if price.kept > max(pool.memory, 2 * memory()):
+            needed = f"{price.kept / 2**30:.3g} GiB"
+            raise ConfigError(f"{some[0].label}: its parameters and batches alone take {needed}")
+        groups.append(_Group(some, price, ahead))
+    whole = sum(group.each * len(group.specs) for group in groups)
+    units = [unit for group in groups for unit in _cut(group, pool, whole)]
     return [unit for _, unit in sorted(units, key=lambda pair: -pair[0])]
 
 
-def _ahead(experiment: AnyExperiment, position: tuple[int, int]) -> list[tuple[int, float]]:
-    """The course of an experiment from a position on."""
-    whole, (stage, look) = seconds_by_evaluation(experiment), position
-    if position == (0, 0):
-        return whole
-    (often, each), *later = whole[1 + stage :]
-    return [(often - look, each), *later]
+def _cut(group: _Group, pool: Pool, whole: float) -> Iterator[tuple[float, Unit]]:
+    """The units of a group, each with how urgent it is."""
+    runs, work = len(group.specs), group.each * len(group.specs)
+    # as many pieces as give every worker its share of all the work, if they are worth it
+    fair = max(1, math.ceil(pool.workers * work / whole)) if whole else 1
+    fair = min(fair, max(1, int(work / WORTH_SENDING)), runs)
+    room = max(1, int(pool.memory / group.cost.memory))
+    width = side_by_side(min(math.ceil(runs / fair), room, _SIDE_BY_SIDE), group.cost.flops)
+    for number, start in enumerate(range(0, runs, width)):
+        members = tuple(group.specs[start : start + width])
+        seconds = group.each * len(members)
+        unit = Unit(members, seconds, width, group.ahead, first=number == 0)
+        # later units of a group wait a little, and find its programs compiled
+        yield seconds / (min(number, pool.workers) + 1), unit
 
 
-def _gather(name: str, row: Sequence[Lane], done: Mapping[str, Record]) -> Run:
-    records = [done[lane.name] for lane in row]
+def _ahead(experiment: AnyExperiment, evaluations: int) -> tuple[tuple[int, float], ...]:
+    """Evaluations to come once so many are done, and the seconds of each."""
+    left = []
+    for often, seconds in seconds_by_evaluation(experiment):
+        passed = min(often, evaluations)
+        evaluations -= passed
+        if often > passed:
+            left.append((often - passed, seconds))
+    return tuple(left)
+
+
+def _gather(name: str, some: Sequence[RunSpec], done: Mapping[str, Record]) -> Run:
+    records = [done[spec.name] for spec in some]
     return Run(
         name=name,
-        steps=np.array(row[0].experiment.evaluated_at),
+        steps=np.array(some[0].experiment.evaluated_at),
         answers={k: np.stack([r.answers[k] for r in records]) for k in records[0].answers},
-        seeds=tuple(lane.seed for lane in row),
+        seeds=tuple(spec.seed for spec in some),
         failures=tuple(r.failure for r in records if r.failure),
         seconds=sum(r.environment["seconds"] for r in records),
-        ends=stage_ends(row[0].experiment),
+        ends=stage_ends(some[0].experiment),
     )
 
 

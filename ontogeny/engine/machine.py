@@ -7,17 +7,15 @@ import ctypes
 import hashlib
 import os
 import signal
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any, NoReturn
 
 import jax
-
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
+import platformdirs
+from filelock import FileLock, Timeout
 
 
 def settle(core: int | None = None) -> None:
@@ -76,8 +74,7 @@ def _on_all_cores() -> Iterator[None]:
 
 def programs() -> Path:
     """The folder of compiled programs."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(home) / "ontogeny" / "compiled"
+    return platformdirs.user_cache_path("ontogeny", appauthor=False) / "compiled"
 
 
 def remember_programs() -> None:
@@ -107,30 +104,30 @@ def _knows(option: str, value: int) -> bool:
     return True
 
 
-@contextmanager
-def compiling(name: str) -> Iterator[None]:
-    """To compile what goes by this name on all cores, while no other process of this machine does:
-    whoever comes second waits, and finds the program on disk."""
-    with _alone(hashlib.sha256(name.encode()).hexdigest()[:16]), _on_all_cores():
-        yield
-    give_back()
+def compile_once(programs: Mapping[str, Callable[[], jax.stages.Lowered]]) -> None:
+    """Compiles programs by name, on all cores, each in one process of this machine only: what
+    another compiles just now is left for later, and then found on disk."""
+    left = dict(programs)
+    while left:
+        first = next(iter(left))  # to wait for, if others are at all of them
+        free = ((name, lock) for name in left if (lock := _locked(name, 0)))
+        name, lock = next(free, None) or (first, _locked(first, -1))
+        with lock or nullcontext(), _on_all_cores():
+            left.pop(name)().compile()
+        give_back()
 
 
-@contextmanager
-def _alone(name: str) -> Iterator[None]:
-    if fcntl is None:
-        yield
-        return
+def _locked(name: str, seconds: float) -> AbstractContextManager[Any] | None:
+    """The lock of a program, held, if it is to be had in time (never too late, if that is -1). Its
+    end, or that of this process, frees it. Where nothing can be locked, nobody waits."""
     try:
         programs().mkdir(parents=True, exist_ok=True)
-        file = open(programs() / f"{name}.lock", "w")  # noqa: SIM115
-    except OSError:  # a folder that cannot be written has no programs either
-        yield
-        return
-    with file:  # closing it, or dying, frees the lock
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        file = programs() / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.lock"
+        return FileLock(file).acquire(timeout=seconds)
+    except Timeout:
+        return None
+    except (OSError, NotImplementedError):  # a folder that cannot be written has no programs either
+        return nullcontext()
 
 
 # ------------------------------------------------------------------------------ memory
@@ -177,4 +174,10 @@ def die_with_parent(parent: int | None = None) -> None:
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != known:
-        os._exit(1)
+        exit_at_once(1)
+
+
+def exit_at_once(code: int) -> NoReturn:
+    """Ends this process without taking it apart, which would take jax half a second. Whoever calls
+    this has said and kept all there is; nothing else in the package ends a process so."""
+    os._exit(code)

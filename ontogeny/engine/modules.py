@@ -20,7 +20,7 @@ PACKAGE = __name__.partition(".")[0]
 # keep them and show them: a change there makes no answer stale.
 _DECIDES = (
     *("core", "theory", "tasks", "models", "training", "probes", "llm", "scorecard"),
-    "engine.run",
+    "engine.program",
 )
 
 

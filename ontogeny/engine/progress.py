@@ -15,7 +15,7 @@ import numpy as np
 
 from .schedule import Progress
 from .store import Store
-from .unit import Look, Unit
+from .units import News, Unit
 
 PLAIN_SECONDS = 5.0
 NOTE_SECONDS = 0.5
@@ -23,9 +23,8 @@ NOTE_SECONDS = 0.5
 
 @dataclass
 class _Seen:
-    """A unit that somebody was given, and how far it is, in seconds of a core."""
+    """How far a unit is that a worker was given, in seconds of a core."""
 
-    unit: Unit
     whole: float  # what it was thought to take
     done: float
     start: float  # what of it was done before
@@ -43,9 +42,9 @@ class Counted(Progress):
     def __init__(self, store: Store | None = None) -> None:
         self.store = store  # where others may read how far it is
         self.noted = 0.0
-        self.running: dict[int, tuple[Unit, Look]] = {}
+        self.running: dict[Unit, News] = {}
         self.cost = 0.0
-        self.seen: dict[int, _Seen] = {}
+        self.seen: dict[Unit, _Seen] = {}
         self.units = 0
         self.workers = 1
 
@@ -61,37 +60,29 @@ class Counted(Progress):
         self._note(at_once=True)
 
     def began(self, unit: Unit) -> None:
-        """Somebody was given a unit: a new one, one that another has died on, or half of one."""
-        before = self.seen.get(id(unit))
+        """A worker was given a unit: a new one, or one that another has left."""
+        before = self.seen.get(unit)
         done = before.done if before else 0.0
-        self.seen[id(unit)] = _Seen(unit, _whole(unit), done, done, time.monotonic())
+        self.seen[unit] = _Seen(_whole(unit), done, done, time.monotonic())
 
-    def looked(self, unit: Unit, look: Look) -> None:
-        """A unit came to a look."""
-        self.seen[id(unit)].done = _compiling(unit) + _cost(unit) * look.done
-        self.running[id(unit)] = unit, look
+    def evaluated(self, unit: Unit, news: News) -> None:
+        """A unit came to an evaluation."""
+        self.seen[unit].done = _compiling(unit) + _cost(unit) * news.done
+        self.running[unit] = news
         self._note()
 
-    def shared(self, unit: Unit, parts: Sequence[Unit]) -> None:
-        """A unit goes on as several, each as far as it was: the first where it is."""
-        before, now = self.seen.pop(id(unit)), time.monotonic()
-        for place, part in enumerate(parts):
-            size = _whole(part) / before.whole
-            began = now - before.spent(now) * size
-            start = before.start if place == 0 else before.done
-            ended = None if place == 0 else began
-            self.seen[id(part)] = _Seen(
-                part, _whole(part), before.done * size, start * size, began, ended
-            )
-        self.running.pop(id(unit), None)
+    def paused(self, unit: Unit) -> None:
+        """A unit waits again."""
+        self.seen[unit].ended = time.monotonic()
+        self.running.pop(unit, None)
 
     def finished(self, unit: Unit) -> None:
         """A unit is done."""
-        if id(unit) not in self.seen:  # it was given up before it began
+        if unit not in self.seen:  # it was given up before it began
             self.began(unit)
-        seen = self.seen[id(unit)]
+        seen = self.seen[unit]
         seen.done, seen.ended = seen.whole, time.monotonic()
-        self.running.pop(id(unit), None)
+        self.running.pop(unit, None)
         self._note()
 
     def _note(self, at_once: bool = False) -> None:
@@ -107,8 +98,8 @@ class Counted(Progress):
             "fraction": self.fraction,
             "left": self.left,
             "units": [
-                {"label": unit.label, "step": look.step, "steps": look.steps, "news": told(look)}
-                for unit, look in self.running.values()
+                {"label": unit.label, "step": news.step, "steps": news.steps, "news": summary(news)}
+                for unit, news in self.running.items()
             ],
         }
         with suppress(OSError):
@@ -139,8 +130,7 @@ class Counted(Progress):
             own = (_TRUST * pace + each.spent(now)) / (_TRUST + each.done - each.start)
             left = (each.whole - each.done) * own
             waiting += left
-            if each.unit.rows == 1:  # nobody can help with it
-                longest = max(longest, left)
+            longest = max(longest, left)  # a unit is one worker's at a time
         return max(waiting / self.workers, longest)
 
     @property
@@ -162,13 +152,13 @@ class Plain(Counted):
 
     def planned(self, units: Sequence[Unit], workers: int) -> None:
         super().planned(units, workers)
-        lanes = sum(len(unit.lanes) for unit in units)
-        self._say(f"running {lanes} runs in {len(units)} units on {workers} workers: {self.left}")
+        runs = sum(len(unit.specs) for unit in units)
+        self._say(f"running {runs} runs in {len(units)} units on {workers} workers: {self.left}")
 
-    def looked(self, unit: Unit, look: Look) -> None:
-        super().looked(unit, look)
+    def evaluated(self, unit: Unit, news: News) -> None:
+        super().evaluated(unit, news)
         if time.monotonic() - self.spoke > PLAIN_SECONDS:
-            self._say(f"{self.fraction:4.0%}  {unit.label}  {told(look)}  {self.left} left")
+            self._say(f"{self.fraction:4.0%}  {unit.label}  {summary(news)}  {self.left} left")
 
     def failed(self, unit: Unit, why: str) -> None:
         self._say(f"failed: {unit.label}: {why}")
@@ -196,7 +186,7 @@ class Live(Counted):
             transient=True,
         )
         self.whole = self.bars.add_task("all", total=1.0, news="")
-        self.rows: dict[int, Any] = {}
+        self.bar_of: dict[Unit, Any] = {}
         self.bars.start()
 
     def close(self) -> None:
@@ -212,19 +202,19 @@ class Live(Counted):
         self.bars.update(self.whole, description="all")
         self._whole()
 
-    def looked(self, unit: Unit, look: Look) -> None:
-        super().looked(unit, look)
-        if id(unit) not in self.rows:
-            self.rows[id(unit)] = self.bars.add_task(unit.label[-60:], total=1.0, news="")
+    def evaluated(self, unit: Unit, news: News) -> None:
+        super().evaluated(unit, news)
+        if unit not in self.bar_of:
+            self.bar_of[unit] = self.bars.add_task(unit.label[-60:], total=1.0, news="")
         self.bars.update(
-            self.rows[id(unit)],
-            completed=look.done,
-            news=told(look),
+            self.bar_of[unit],
+            completed=news.done,
+            news=summary(news),
         )
         self._whole()
 
-    def shared(self, unit: Unit, parts: Sequence[Unit]) -> None:
-        super().shared(unit, parts)
+    def paused(self, unit: Unit) -> None:
+        super().paused(unit)
         self._remove(unit)
 
     def finished(self, unit: Unit) -> None:
@@ -235,8 +225,8 @@ class Live(Counted):
         self.bars.console.print(f"failed: {unit.label}: {why}", markup=False, highlight=False)
 
     def _remove(self, unit: Unit) -> None:
-        if id(unit) in self.rows:
-            self.bars.remove_task(self.rows.pop(id(unit)))
+        if unit in self.bar_of:
+            self.bars.remove_task(self.bar_of.pop(unit))
         self._whole()
 
     def _whole(self) -> None:
@@ -251,7 +241,7 @@ _USUAL = 5e10  # operations a second in large products, of the core that costs w
 
 
 def _compiling(unit: Unit) -> float:
-    return _COMPILING * slowness() if unit.turn == 0 else 0.0
+    return _COMPILING * slowness() if unit.first else 0.0
 
 
 def _cost(unit: Unit) -> float:
@@ -270,10 +260,8 @@ def slowness() -> float:
         began = time.perf_counter()
         matrix @ matrix
         times.append(time.perf_counter() - began)
-    learning_rate = (
-        2 * len(matrix) ** 3 / min(times) / (os.cpu_count() or 1)
-    )  # numpy takes all cores
-    return float(np.clip(_USUAL / learning_rate, 0.2, 5.0))
+    speed = 2 * len(matrix) ** 3 / min(times) / (os.cpu_count() or 1)  # numpy takes all cores
+    return float(np.clip(_USUAL / speed, 0.2, 5.0))
 
 
 def progress(store: Store | None = None) -> Counted:
@@ -281,10 +269,10 @@ def progress(store: Store | None = None) -> Counted:
     return Live(store) if sys.stderr.isatty() else Plain(store)
 
 
-def told(look: Look) -> str:
-    """A look in a few words."""
-    loss = "" if math.isnan(look.loss) else f"  loss {look.loss:.4f}"
-    return f"step {look.step}/{look.steps}{loss}"
+def summary(news: News) -> str:
+    """How far a unit is, in a few words."""
+    loss = "" if math.isnan(news.loss) else f"  loss {news.loss:.4f}"
+    return f"step {news.step}/{news.steps}{loss}"
 
 
 def duration(seconds: float) -> str:

@@ -1,24 +1,26 @@
-"""Who does units of work, and how they share it.
+"""Who runs units of work, and in which order.
 
-Here is what holds wherever workers are: units are given to whoever is free, what a dead worker was
-at goes to another, and nobody is idle while another could give half of what it has.
+Here is what holds wherever workers are: units wait in one queue for whoever is free, what a dead
+worker was at goes to another, and near the end units take turns, so that all workers end together.
 """
 
+import heapq
 import traceback
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from ..core.errors import told
-from .batch import Lane
+from .runs import RunSpec
 from .store import Record, Store
-from .unit import Look, Shared, Unit
+from .units import News, Unit
 
 Done = Generator[tuple[Unit, list[Record]], None, None]
 Failures = dict[str, str]  # by the label of an experiment: why it has no answers
 
-# Seconds of work that are worth sending to an idle worker, which may have to load a program.
+# Seconds of work that are worth handing from one worker to another, which has to read a checkpoint
+# and may have to load a program.
 WORTH_SENDING = 1.0
 
 
@@ -32,13 +34,13 @@ class Progress:
         """All that is to be done."""
 
     def began(self, unit: Unit) -> None:
-        """Somebody has been given a unit."""
+        """A worker has been given a unit, perhaps not the first."""
 
-    def looked(self, unit: Unit, look: Look) -> None:
-        """A unit came to a look."""
+    def evaluated(self, unit: Unit, news: News) -> None:
+        """A unit came to an evaluation."""
 
-    def shared(self, unit: Unit, parts: Sequence[Unit]) -> None:
-        """A unit goes on as several."""
+    def paused(self, unit: Unit) -> None:
+        """A unit waits again."""
 
     def finished(self, unit: Unit) -> None:
         """A unit is done, or given up."""
@@ -46,7 +48,7 @@ class Progress:
     def failed(self, unit: Unit, why: str) -> None:
         """A unit is about to be given up."""
 
-    def answered(self, lane: Lane, record: Record) -> None:
+    def answered(self, spec: RunSpec, record: Record) -> None:
         """A run is there: it has ended, or was kept before."""
 
 
@@ -86,8 +88,8 @@ class WorkerError(RuntimeError):
 
 def note(failures: Failures, unit: Unit, why: str) -> str:
     """Notes why a unit failed: under the label of each experiment in it, with the seeds."""
-    for label in dict.fromkeys(lane.label for lane in unit.lanes):
-        seeds = [str(lane.seed) for lane in unit.lanes if lane.label == label]
+    for label in dict.fromkeys(spec.label for spec in unit.specs):
+        seeds = [str(spec.seed) for spec in unit.specs if spec.label == label]
         which = f"seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
         failures.setdefault(label, f"{which}: {why}")
     return why
@@ -95,29 +97,15 @@ def note(failures: Failures, unit: Unit, why: str) -> str:
 
 def given_up(unit: Unit, failures: Failures) -> bool:
     """Whether all that a unit would tell of has failed with other seeds."""
-    return all(lane.label in failures for lane in unit.lanes)
+    return all(spec.label in failures for spec in unit.specs)
 
 
-def follow(
-    evaluations: Generator[Look | Shared, None, list[Record]], tell: Callable[[Any], None]
-) -> list[Record]:
-    """Sees a unit through to its end, passing on its news."""
-    while True:
-        try:
-            news = next(evaluations)
-        except StopIteration as end:
-            records: list[Record] = end.value
-            return records
-        tell(news)
+class Scheduler(ABC):
+    """Workers by number, the queue of units, and who runs which.
 
-
-class Crew(ABC):
-    """Workers by their place, the units that wait, and who is at what.
-
-    A worker says ("ready",), then is given units: of each it says ("news", …) now and then and
-    ("done", records, grown) or ("failed", error) in the end; grown, it is replaced by a new one.
-    One that is no more has ("died", why) said of it. When nothing waits and someone is idle, the
-    one with most left to do is asked to share.
+    A worker says ("ready",), then is given units. Of each it says ("news", …) at every evaluation,
+    and in the end ("done", records, grown), ("failed", error) or ("paused",); grown, it is replaced
+    by a new one. Of one that is no more, ("died", why) is said.
     """
 
     unready = "workers die before they begin"
@@ -127,160 +115,155 @@ class Crew(ABC):
     ) -> None:
         self.store, self.failures = store, failures
         self.progress = Progress()
-        self.units = list(units)
-        self.waiting = list(reversed(units))
+        self.queue = list(units)  # in the order in which they are given out
+        self.left = {unit: unit.cost for unit in units}  # seconds to be done, about
+        self.reached: Counter[Unit] = Counter()  # the farthest step seen
+        self.deaths: dict[Unit, tuple[int, int]] = {}  # how many workers died at which step
         self.busy: dict[int, Unit] = {}
         self.idle: set[int] = set()
-        self.stillborn: Counter[int] = Counter()  # by place: how many died before they began
-        self.losses: dict[int, tuple[int, int]] = {}  # by unit: deaths at a step, and the step
-        self.reached: Counter[int] = Counter()  # by unit: the farthest step seen
-        self.left: dict[int, float] = {}  # by unit that runs: seconds to be done
-        self.asked: set[int] = set()  # units that were asked to share
+        self.pausing: set[int] = set()  # workers that were asked to
+        self.failed_starts: Counter[int] = Counter()
 
     @abstractmethod
-    def hire(self, place: int) -> None:
-        """Puts a new worker in a place."""
+    def spawn(self, worker: int) -> None:
+        """Starts a worker."""
 
     @abstractmethod
-    def send(self, place: int, unit: Unit) -> None:
+    def send(self, worker: int, unit: Unit) -> None:
         """Gives a worker a unit."""
 
     @abstractmethod
-    def ask_to_share(self, place: int) -> None:
-        """Asks a worker to give away half of what it is at."""
+    def pause(self, worker: int) -> None:
+        """Asks a worker to save its unit at the next evaluation, and to take another."""
 
     @abstractmethod
-    def retire(self, place: int) -> None:
-        """Ends a worker that has nothing to do."""
+    def retire(self, worker: int) -> None:
+        """Ends a worker that runs nothing."""
 
     @abstractmethod
-    def news(self) -> Iterator[tuple[int, Any]]:
-        """Waits until someone has something to say."""
+    def messages(self) -> Iterator[tuple[int, Any]]:
+        """Waits until some worker has something to say."""
 
     @abstractmethod
-    def dismiss(self) -> None:
+    def shutdown(self) -> None:
         """Asks those at work to save and stop, and ends those that do not."""
 
-    def work(self, workers: int, progress: Progress) -> Done:
+    def run(self, workers: int, progress: Progress) -> Done:
         """Has all units run; what a dead worker was at goes to another."""
         self.progress = progress
-        progress.planned(self.units, workers)
+        progress.planned(self.queue, workers)
         try:
-            for place in range(min(workers, sum(unit.rows for unit in self.units))):
-                self.hire(place)
-            while self.waiting or self.busy:
-                for place, message in self.news():
-                    match message:
-                        case ("ready",):
-                            self.stillborn[place] = 0
-                            self._give(place)
-                        case ("news", news):
-                            self._hear(place, news)
-                        case ("done", records, grown):
-                            unit = self.busy.pop(place)
-                            if grown:
-                                self._replace(place)
-                            else:
-                                self._give(place)
-                            progress.finished(unit)
-                            yield unit, records
-                        case ("failed", error):
-                            self._give_up(self.busy.pop(place), error)
-                            self._replace(place)  # who knows what it has become
-                        case ("died", why):
-                            self._mourn(place, why)
+            for worker in range(min(workers, len(self.queue))):
+                self.spawn(worker)
+            while self.queue or self.busy:
+                for worker, message in self.messages():
+                    if message[0] == "done":
+                        yield self._on_done(worker, *message[1:])
+                    else:
+                        self._on_message(worker, message)
         finally:
-            self.dismiss()
+            self.shutdown()
 
-    def _give_up(self, unit: Unit, error: Exception) -> None:
-        """Goes on without a unit, and without what else would tell of the same, if one may."""
-        if self.failures is None:
-            raise error
-        brief = error.brief if isinstance(error, WorkerError) else str(error)
-        after = f" (after step {self.reached[id(unit)]})" if self.reached[id(unit)] else ""
-        self.progress.failed(unit, note(self.failures, unit, f"{brief}{after}"))
+    def _on_message(self, worker: int, message: Any) -> None:
+        match message:
+            case ("ready",):
+                self.failed_starts[worker] = 0
+                self._give(worker)
+            case ("news", news):
+                self._on_news(worker, news)
+            case ("paused",):
+                unit = self._take_back(worker)
+                self.queue = sorted([*self.queue, unit], key=lambda each: -self.left[each])
+                self.progress.paused(unit)
+                self._give(worker)
+            case ("failed", error):
+                self._give_up(self._take_back(worker), error)
+                self._replace(worker)  # who knows what it has become
+            case ("died", why):
+                self._on_death(worker, why)
+
+    def _on_done(
+        self, worker: int, records: list[Record], grown: bool
+    ) -> tuple[Unit, list[Record]]:
+        unit = self._take_back(worker)
+        if grown:
+            self._replace(worker)
+        else:
+            self._give(worker)
         self.progress.finished(unit)
-        waiting, self.waiting = self.waiting, []
-        for other in waiting:
-            if given_up(other, self.failures):
-                self.progress.finished(other)
-            else:
-                self.waiting.append(other)
+        return unit, records
 
-    def _hear(self, place: int, news: Look | Shared) -> None:
-        unit, progress = self.busy[place], self.progress
-        if isinstance(news, Shared):
-            progress.shared(unit, news)
-            self._divide(place, *news)
+    def _give(self, worker: int) -> None:
+        if not self.queue:
+            self.idle.add(worker)  # others may die, and leave work
             return
-        self.reached[id(unit)] = max(self.reached[id(unit)], news.step)
-        self.left[id(unit)] = unit.cost * (1 - news.done)
-        progress.looked(unit, news)
-        self._perhaps_share()
+        unit = self.queue.pop(0)
+        self.busy[worker] = unit
+        self.progress.began(unit)
+        self.send(worker, unit)
 
-    def _give(self, place: int) -> None:
-        if self.waiting:
-            self.busy[place] = self.waiting.pop()
-            self.progress.began(self.busy[place])
-            self.send(place, self.busy[place])
+    def _take_back(self, worker: int) -> Unit:
+        self.pausing.discard(worker)
+        return self.busy.pop(worker)
+
+    def _on_news(self, worker: int, news: News) -> None:
+        unit = self.busy[worker]
+        self.reached[unit] = max(self.reached[unit], news.step)
+        self.left[unit] = unit.cost * (1 - news.done)
+        self.progress.evaluated(unit, news)
+        if self._should_pause(unit) and not self.pausing:
+            self.pausing.add(worker)
+            self.pause(worker)
+
+    def _should_pause(self, unit: Unit) -> bool:
+        """Whether a unit should make way for one that waits, so that all workers end together:
+        three runs on two cores take one and a half times as long as one run, not twice as long.
+
+        If units ran on until they end, the last worker would end at `last`; with all of them busy
+        throughout, at `ideal`. To come near that, one of those that wait (the longest) has to begin
+        before the others are done: in the place of one that has little left by comparison.
+        """
+        if not self.store or not self.queue or len(self.queue) >= len(self.busy):
+            return False  # without a store there are no checkpoints; with many units no need
+        ends = [self.left[running] for running in self.busy.values()]
+        waiting = sorted((self.left[each] for each in self.queue), reverse=True)
+        ideal = max(sum(ends + waiting) / len(ends), *ends, *waiting)
+        heapq.heapify(ends)
+        for each in waiting:
+            heapq.heapreplace(ends, ends[0] + each)
+        last = max(ends)
+        share = 1 - 1 / len(self.busy)
+        return last - ideal > WORTH_SENDING and self.left[unit] <= share * waiting[0]
+
+    def _replace(self, worker: int) -> None:
+        self.retire(worker)
+        if self.queue:
+            self.spawn(worker)
+
+    def _on_death(self, worker: int, why: str) -> None:
+        """Puts a dead worker's unit first in line, to go on from its checkpoint."""
+        if worker in self.idle:
+            self.idle.remove(worker)
+            return
+        if worker in self.busy:
+            self._lose(self._take_back(worker), why)
         else:
-            self.idle.add(place)  # others may die, and leave work
-            self._perhaps_share()
-
-    def _perhaps_share(self) -> None:
-        """Asks for as many halves as there are idle hands; what is nearly done is left alone."""
-        if not self.store or len(self.idle) <= len(self.asked & set(map(id, self.busy.values()))):
-            return
-        fit = {
-            place: self.left.get(id(unit), 0.0)
-            for place, unit in self.busy.items()
-            if unit.rows > 1 and id(unit) not in self.asked
-        }
-        most = max(fit, key=lambda place: fit[place], default=None)
-        if most is not None and fit[most] > WORTH_SENDING:
-            self.asked.add(id(self.busy[most]))
-            self.ask_to_share(most)
-
-    def _divide(self, place: int, kept: Unit, given: Unit) -> None:
-        before = self.busy[place]
-        self.units += [kept, given]  # they are known by their id: it must not come again
-        for part in (kept, given):
-            self.reached[id(part)] = self.reached[id(before)]
-            self.left[id(part)] = self.left[id(before)] * part.cost / before.cost
-        self.busy[place] = kept
-        self.waiting.append(given)
-        if self.idle:
-            self._give(self.idle.pop())
-
-    def _replace(self, place: int) -> None:
-        self.retire(place)
-        if self.waiting:
-            self.hire(place)
-
-    def _mourn(self, place: int, why: str) -> None:
-        """Puts a dead worker's unit first in line, to go on from its checkpoint, and hires anew."""
-        if place in self.idle:
-            self.idle.remove(place)
-            return
-        unit = self.busy.pop(place, None)
-        if unit is None:
-            self.stillborn[place] += 1
-            if self.stillborn[place] > 1:
+            self.failed_starts[worker] += 1
+            if self.failed_starts[worker] > 1:
                 raise WorkerError(f"{self.unready}{why and f': {why}'}")
-        else:
-            self._lose(unit, why)
-        if self.waiting:
-            self.hire(place)
+        if self.queue:
+            self.spawn(worker)
             if self.idle:
                 self._give(self.idle.pop())
 
     def _lose(self, unit: Unit, why: str) -> None:
-        deaths, step = self.losses.get(id(unit), (0, -1))
-        reached = self.reached[id(unit)]
+        """A unit that kills worker after worker without getting any farther is given up."""
+        deaths, step = self.deaths.get(unit, (0, -1))
+        reached = self.reached[unit]
         deaths = deaths + 1 if reached <= step else 1
-        self.losses[id(unit)] = deaths, reached
+        self.deaths[unit] = deaths, reached
         if deaths <= (2 if self.failures is None else 1):
-            self.waiting.append(unit)
+            self.queue.insert(0, unit)
             return
         error = WorkerError(
             f"workers died three times on {unit.label} and got no farther than step {reached} "
@@ -288,3 +271,16 @@ class Crew(ABC):
         )
         error.brief = why
         self._give_up(unit, error)
+
+    def _give_up(self, unit: Unit, error: Exception) -> None:
+        """Goes on without a unit, and without what else would tell of the same, if one may."""
+        if self.failures is None:
+            raise error
+        brief = error.brief if isinstance(error, WorkerError) else str(error)
+        after = f" (after step {self.reached[unit]})" if self.reached[unit] else ""
+        self.progress.failed(unit, note(self.failures, unit, f"{brief}{after}"))
+        self.progress.finished(unit)
+        hopeless = [other for other in self.queue if given_up(other, self.failures)]
+        for other in hopeless:
+            self.queue.remove(other)
+            self.progress.finished(other)

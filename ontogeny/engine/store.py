@@ -74,9 +74,9 @@ class Record:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """An unfinished run: where it is, what it carries, what it has answered."""
+    """An unfinished run: how far it is, what it carries, what it has answered."""
 
-    position: tuple[int, int]
+    evaluations: int  # that are done
     state: Arrays
     answers: Arrays
     notes: dict[str, Any]
@@ -133,20 +133,18 @@ class Store:
             try:
                 notes = read_json(files["notes.json"])
                 state, answers = map(read_arrays, (files["state.npz"], files["answers.npz"]))
-                stage, look = map(int, notes["position"])
-                return Checkpoint((stage, look), state, answers, notes)
+                return Checkpoint(int(notes["evaluations"]), state, answers, notes)
             except Exception as error:
                 self._set_aside(folder, f"cannot be read ({error})")
         return None
 
     def save(self, name: str, checkpoint: Checkpoint) -> None:
         """Writes a checkpoint and drops the older ones."""
-        stage, look = checkpoint.position
-        folder = self.root / "partial" / name / f"{stage:04d}-{look:06d}"
+        folder = self.root / "partial" / name / f"{checkpoint.evaluations:06d}"
         self._write(
             folder,
             arrays={"state.npz": checkpoint.state, "answers.npz": checkpoint.answers},
-            texts={"notes.json": checkpoint.notes | {"position": checkpoint.position}},
+            texts={"notes.json": checkpoint.notes | {"evaluations": checkpoint.evaluations}},
         )
         for older in self._folders("partial", name):
             if older.name < folder.name:

@@ -18,34 +18,32 @@ from ..core.fields import ConfigError
 from ..core.types import Experiment, Params
 from ..models.gpt2 import GPT2, IdentityGPT2, ScaledGPT2
 from ..models.gpt2 import Params as GPT2Params
-from .batch import Compiled, lanes
 from .environment import environment
+from .runs import CompiledBatch, specs
 from .serialize import spell
-from .unit import Look
+from .units import News
 
 Arrays = dict[str, np.ndarray]
 FORMATS = ("safetensors", "gpt2")
 
 
 def trained(
-    experiment: Experiment, seed: int = 0, tell: Callable[[Look], None] = lambda _: None
+    experiment: Experiment, seed: int = 0, tell: Callable[[News], None] = lambda _: None
 ) -> Params:
     """The parameters with which a run ends."""
-    (lane,) = lanes("", experiment, [seed])
-    row = Compiled([lane], experiment, 1)
-    row.begin()
-    position = (0, 0)
-    while not experiment.over(position[0]):
-        row.advance(*position)
-        position = experiment.after(*position)
-        tell(Look(row.step, row.evaluated_at[-1], math.nan, row.step / row.evaluated_at[-1]))
-    if row.failures[0]:
-        raise ConfigError(f"this run has no parameters to keep: {row.failures[0]}")
-    return jax.tree.map(lambda leaf: leaf[0], row.state.params)
+    batch = CompiledBatch(specs("", experiment, [seed]), experiment, width=1)
+    batch.begin()
+    while not batch.done:
+        batch.advance()
+        steps = batch.evaluated_at[-1]
+        tell(News(batch.step, steps, math.nan, batch.step / steps))
+    if batch.failures[0]:
+        raise ConfigError(f"this run has no parameters to keep: {batch.failures[0]}")
+    return jax.tree.map(lambda leaf: leaf[0], batch.state.params)
 
 
 def named(params: Params) -> Arrays:
-    """Parameters by their place in the tree: `blocks.query.weight`."""
+    """Parameters by their path in the tree: `blocks.query.weight`."""
     leaves = jax.tree.leaves_with_path(params)
     return {
         jax.tree_util.keystr(path, simple=True, separator="."): np.array(leaf)

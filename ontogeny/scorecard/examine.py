@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ..core.fields import ConfigError, did_you_mean
 from ..core.types import Model
-from ..engine.limits import memory_share
+from ..engine.pools.limits import memory_share
 from ..engine.schedule import Progress
 from .battery import LEARNING_RATE, Benchmark
 from .battery import battery as benchmarks_of

@@ -133,8 +133,7 @@ def laboratory(tmp_path, monkeypatch):
         raise Stubbed("nothing is done here")
 
     monkeypatch.setattr("ontogeny.engine.execute.execute", planned)
-    monkeypatch.setattr("ontogeny.engine.forkserver.get_ready", lambda: None)
-    monkeypatch.setattr("ontogeny.cli.app.get_ready", lambda: None)
+    monkeypatch.setattr("ontogeny.engine.pools.forkserver.start", lambda: None)
     monkeypatch.setattr("ontogeny.engine.weights.trained", nothing)
     monkeypatch.setattr("ontogeny.bench.speed.measure", nothing)
     monkeypatch.setattr("ontogeny.llm.download.get", nothing)

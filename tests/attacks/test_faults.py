@@ -70,7 +70,7 @@ def write(number):
         start = 100.0 * names.index(name)
         for look in (1, 2, 3):
             answers = written(start, look)
-            store.save(name, Checkpoint((0, look), {"00000": answers["x"]}, answers, {}))
+            store.save(name, Checkpoint(look, {"00000": answers["x"]}, answers, {}))
         done = Record(written(start, 4), "", environment)
         store.seal(name, {"experiment": {}, "sources": {}}, done)
 
@@ -122,7 +122,7 @@ def check_each_run(store, found):
         if record:
             np.testing.assert_array_equal(record.answers["x"], written(name, 4)["x"])
         if checkpoint:
-            expected = written(name, checkpoint.position[1])["x"]
+            expected = written(name, checkpoint.evaluations)["x"]
             np.testing.assert_array_equal(checkpoint.answers["x"], expected)
             np.testing.assert_array_equal(checkpoint.state["00000"], expected)
         kind = "whole" if record else "under way" if checkpoint else "absent"
@@ -146,11 +146,11 @@ class Murderer(Progress):
         self.last.pop(id(unit))
         self.steps.pop(id(unit), None)
 
-    def looked(self, unit, look):
+    def evaluated(self, unit, news):
         if time.monotonic() < self.quiet:  # perhaps the last words of one who is dead
-            self.last[id(unit)] = max(self.last[id(unit)], look.step)
+            self.last[id(unit)] = max(self.last[id(unit)], news.step)
             return
-        self.steps[id(unit)] = look.step
+        self.steps[id(unit)] = news.step
         self.wait -= 1
         farther = all(self.steps.get(unit, 0) > step for unit, step in self.last.items())
         if self.left and self.wait < 0 and farther:

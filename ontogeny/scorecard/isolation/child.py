@@ -12,15 +12,16 @@ from typing import Any
 
 from ...core.errors import told
 from ...core.fields import ConfigError
-from ...engine.batch import Lane, lanes
-from ...engine.cluster import Cluster
 from ...engine.execute import execute
-from ...engine.limits import Limits
-from ...engine.machine import die_with_parent
-from ...engine.pools import Here, Processes
+from ...engine.machine import die_with_parent, exit_at_once
+from ...engine.pools.cluster import Cluster
+from ...engine.pools.here import Here
+from ...engine.pools.limits import Limits
+from ...engine.pools.processes import Processes
+from ...engine.runs import RunSpec, specs
 from ...engine.schedule import Pool, Progress
 from ...engine.store import Record, Store
-from ...engine.unit import Look, Unit
+from ...engine.units import News, Unit
 from ..battery import battery
 from ..evaluate import Candidate, experiments, label
 from ..load import PREFIX, source_of
@@ -47,7 +48,7 @@ class Channel:
         text = b""
         while not text.endswith(b"\n"):
             if not (piece := os.read(self.requests, 1 << 16)):
-                os._exit(1)
+                exit_at_once(1)
             text += piece
         found: dict[str, Any] = json.loads(text)
         die_with_parent(found["parent"])
@@ -57,19 +58,19 @@ class Channel:
     def _wait_for_parent(self) -> None:
         while os.read(self.requests, 1):
             pass
-        os._exit(1)
+        exit_at_once(1)
 
     def send(self, **message: Any) -> None:
         """Sends a message. If the module has forked, only the original process goes on."""
         if os.getpid() != self.own:
-            os._exit(0)
+            exit_at_once(0)
         text = json.dumps(message).encode() + b"\n"
         with self.lock:
             while text:
                 try:
                     text = text[os.write(self.out, text) :]
                 except OSError:  # the module has closed the pipe
-                    os._exit(CLOSED)
+                    exit_at_once(CLOSED)
 
     def doing(self, what: str) -> None:
         """Reports what is about to be done with the module."""
@@ -82,6 +83,7 @@ class _Relay(Progress):
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.units: list[Unit] = []  # by their number
+        self.sent: set[str] = set()  # runs whose answers the parent has
 
     def planned(self, units: Sequence[Unit], workers: int) -> None:
         self.channel.send(planned=self._described(units), workers=workers)
@@ -89,11 +91,11 @@ class _Relay(Progress):
     def began(self, unit: Unit) -> None:
         self.channel.send(began=self._number(unit))
 
-    def looked(self, unit: Unit, look: Look) -> None:
-        self.channel.send(looked=self._number(unit), look=list(look))
+    def evaluated(self, unit: Unit, news: News) -> None:
+        self.channel.send(evaluated=self._number(unit), news=list(news))
 
-    def shared(self, unit: Unit, parts: Sequence[Unit]) -> None:
-        self.channel.send(shared=self._number(unit), parts=self._described(parts))
+    def paused(self, unit: Unit) -> None:
+        self.channel.send(paused=self._number(unit))
 
     def failed(self, unit: Unit, why: str) -> None:
         self.channel.send(failed=self._number(unit), why=why)
@@ -101,22 +103,23 @@ class _Relay(Progress):
     def finished(self, unit: Unit) -> None:
         self.channel.send(finished=self._number(unit))
 
-    def answered(self, lane: Lane, record: Record) -> None:
+    def answered(self, spec: RunSpec, record: Record) -> None:
+        self.sent.add(spec.name)
         answers = {
             name: {"dtype": str(values.dtype), "values": values.tolist()}
             for name, values in record.answers.items()
         }
         about = {"failure": record.failure, "environment": record.environment}
-        self.channel.send(answered=lane.name, answers=answers, **about)
+        self.channel.send(answered=spec.name, answers=answers, **about)
 
     def _described(self, units: Sequence[Unit]) -> list[dict[str, Any]]:
         self.units += units
         return [
             {
                 "number": self._number(unit),
-                "lanes": [[lane.label, lane.seed, lane.name] for lane in unit.lanes],
+                "runs": [[spec.label, spec.seed, spec.name] for spec in unit.specs],
                 "cost": unit.cost,
-                "turn": unit.turn,
+                "first": unit.first,
             }
             for unit in units
         ]
@@ -152,16 +155,20 @@ def _examine(request: dict[str, Any], channel: Channel) -> None:
             except Exception as error:
                 failures[label(candidate, benchmark)] = f"it could not be planned: {told(error)}"
     planned = experiments(candidate, tuple(ready), learning_rate)
-    rows = {name: lanes(name, each, range(seeds)) for name, each in planned.items()}
+    runs = {name: specs(name, each, range(seeds)) for name, each in planned.items()}
     channel.send(
         info=candidate.info(steps).as_json(),
-        rows={name: [lane.name for lane in row] for name, row in rows.items()},
+        runs={name: [spec.name for spec in some] for name, some in runs.items()},
         clocks={name: each.evaluated_at for name, each in planned.items()},
         failures=failures,
         here=isinstance(pool, Here),
     )
     store = Store(request["store"]) if request["store"] else None
-    execute(planned, seeds, on=pool, store=store, progress=_Relay(channel), failures={})
+    relay = _Relay(channel)
+    execute(planned, seeds, on=pool, store=store, progress=relay, failures={})
+    for spec in (spec for some in runs.values() for spec in some if spec.name not in relay.sent):
+        if record := store.load(spec.name) if store else None:  # it was kept before
+            relay.answered(spec, record)
     if isinstance(pool, Cluster):
         with suppress(Exception):
             pool.ray.shutdown()
@@ -180,7 +187,7 @@ def main() -> None:
             channel.send(done="invalid", why=str(error))
         else:
             channel.send(done="raised", why=f"it raised {told(error)}")
-    os._exit(0)
+    exit_at_once(0)
 
 
 if __name__ == "__main__":

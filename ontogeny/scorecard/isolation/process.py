@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
-from ...engine import children as offspring
+from ...engine.pools import children
 
 _GRACE = 3.0  # seconds in which it may save and exit
 _PRINTED = 10**6  # bytes of what it prints that are kept
@@ -93,7 +93,7 @@ class Process:
         if self.ended:
             return
         self.ended = True
-        offspring.end(self.process.pid, self.tag)
+        children.end(self.process.pid, self.tag)
         self.process.kill()
         self.process.wait()
         if self.guard:

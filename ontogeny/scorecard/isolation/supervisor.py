@@ -17,13 +17,13 @@ from ...core.errors import ended
 from ...core.external import External, Trainer
 from ...core.fields import ConfigError, count
 from ...core.run import Run
-from ...engine import children as offspring
-from ...engine.batch import Lane
-from ...engine.limits import Pace, evaluation_seconds, loading_seconds, too_large, too_slow
 from ...engine.machine import cores
+from ...engine.pools import children
+from ...engine.pools.limits import Pace, evaluation_seconds, loading_seconds, too_large, too_slow
+from ...engine.runs import RunSpec
 from ...engine.schedule import Failures, Progress, note
 from ...engine.store import Record
-from ...engine.unit import Look, Unit
+from ...engine.units import News, Unit
 from ..evaluate import CandidateInfo
 from .child import CLOSED
 from .process import Process
@@ -55,7 +55,7 @@ class Report:
     """What the child reported."""
 
     info: CandidateInfo | None = None
-    rows: dict[str, list[str]] = field(default_factory=dict)  # by label: names of runs
+    names: dict[str, list[str]] = field(default_factory=dict)  # by label: names of runs
     clocks: dict[str, list[int]] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)  # by name of run
     failures: Failures = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Report:
         """The benchmarks that were finished with all seeds."""
         return {
             label: _gathered(label, self.clocks[label], [self.records[name] for name in names])
-            for label, names in self.rows.items()
+            for label, names in self.names.items()
             if label not in self.failures and all(name in self.records for name in names)
         }
 
@@ -151,9 +151,9 @@ class _Supervisor:
         if not self.running:
             return self.doing or "it had not begun"
         number, step = next(iter(self.running.items()))
-        lanes = self.units[number].lanes
-        label = lanes[0].label.partition(": ")[2]
-        seeds = ", ".join(sorted({str(lane.seed) for lane in lanes}))
+        specs = self.units[number].specs
+        label = specs[0].label.partition(": ")[2]
+        seeds = ", ".join(sorted({str(spec.seed) for spec in specs}))
         others = f" and {len(self.running) - 1} more" if len(self.running) > 1 else ""
         after = f", after step {step}" if step else ""
         return f"it was trained for `{label}`, seed{'s' * (',' in seeds)} {seeds}{after}{others}"
@@ -195,9 +195,9 @@ class _Supervisor:
             case {"doing": str(what)}:
                 self.began = self.began if self.doing else self.now
                 self.doing = what
-            case {"info": info, "rows": rows, "clocks": clocks}:
+            case {"info": info, "runs": names, "clocks": clocks}:
                 self.found.info, self.here = CandidateInfo(**info), message["here"]
-                self.found.rows, self.found.clocks = rows, clocks
+                self.found.names, self.found.clocks = names, clocks
                 self.found.failures |= message["failures"]
             case {"answered": name, "answers": answers, "failure": failure, "environment": around}:
                 arrays = {k: np.array(v["values"], v["dtype"]) for k, v in answers.items()}
@@ -225,19 +225,17 @@ class _Supervisor:
             case {"began": number}:
                 self.running[number] = 0
                 unit = self.units[number]
-                work = unit.cost / unit.lanes[0].experiment.evaluations
+                work = unit.cost / unit.specs[0].experiment.evaluations
                 self.pace = Pace(evaluation_seconds(), work, lambda: self.now)
                 progress.began(unit)
-            case {"looked": number, "look": look}:
-                self.running[number] = look[0]
+            case {"evaluated": number, "news": news}:
+                self.running[number] = news[0]
                 if self.pace:
                     self.pace.heard()
-                progress.looked(self.units[number], Look(*look))
-            case {"shared": number, "parts": parts}:
-                kept, given = [self._unit(each) for each in parts]
-                step = self.running.pop(number, 0)
-                self.running[parts[0]["number"]] = step
-                progress.shared(self.units[number], (kept, given))
+                progress.evaluated(self.units[number], News(*news))
+            case {"paused": number}:
+                self.running.pop(number, None)
+                progress.paused(self.units[number])
             case {"failed": number, "why": why}:
                 note(self.found.failures, self.units[number], why)
                 progress.failed(self.units[number], why)
@@ -251,12 +249,13 @@ class _Supervisor:
         clocks = self.found.clocks
         unit = self.units[told["number"]] = Unit(
             tuple(
-                Lane(label, RemoteExperiment(clocks[label][-1], len(clocks[label]) - 1), seed, name)
-                for label, seed, name in told["lanes"]
+                RunSpec(
+                    label, RemoteExperiment(clocks[label][-1], len(clocks[label]) - 1), seed, name
+                )
+                for label, seed, name in told["runs"]
             ),
-            (0, 0),
             told["cost"],
-            turn=told["turn"],
+            first=told["first"],
         )
         return unit
 
@@ -277,11 +276,11 @@ class _Supervisor:
     def _too_large(self) -> str:
         if self.now - self.counted > _FAMILY:
             self.counted = self.now
-            self.family = offspring.family(self.child.process.pid)
+            self.family = children.family(self.child.process.pid)
         most = max(200, 10 * cores())
         if len(self.family) > most:
             return f"it started more than {most} processes"
-        held = offspring.held(self.family, self.memory)
+        held = children.held(self.family, self.memory)
         if held <= self.memory:
             self.large = self.now
             return ""

@@ -1,5 +1,8 @@
 """Where worker processes come from: they are forked from one that has imported what they need, and
-done nothing else. To have it ready in time, nothing heavy is imported here.
+done nothing else.
+
+Apart from `processes`, and light: the command line starts it before it imports jax itself, so that
+both import at the same time, which saves a second of every judgement.
 """
 
 import multiprocessing
@@ -12,7 +15,7 @@ from multiprocessing import resource_tracker
 from typing import Any
 
 
-def get_ready() -> None:
+def start() -> None:
     """Has that process import what workers need, if there is none yet; nobody waits for it."""
     if context().get_start_method() == "forkserver":
         from multiprocessing import forkserver
@@ -27,13 +30,13 @@ def context() -> Any:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     forking = multiprocessing.get_context("forkserver")
-    forking.set_forkserver_preload([f"{__package__}.pools"])
+    forking.set_forkserver_preload([f"{__package__}.processes"])
     return forking
 
 
-def parent() -> int | None:
-    """The process that forks workers, once there is one; none where they are not forked. It ends
-    when this process does, because a pipe between them is closed."""
+def pid() -> int | None:
+    """The process that workers descend from: the one that forks them, or this one. It ends when
+    this process does, because a pipe between them is closed."""
     from multiprocessing import forkserver
 
     if context().get_start_method() != "forkserver":
@@ -42,7 +45,7 @@ def parent() -> int | None:
     return forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined,no-any-return]
 
 
-def let_go() -> None:
+def close_inherited_pipes() -> None:
     """Closes, in a worker, the pipes by which the one who forks workers, and the one who tracks
     resources, see that they are needed: open here, both would outlive the one who asked."""
     if context().get_start_method() != "forkserver":

@@ -1,4 +1,4 @@
-"""Where units of work run, continued: on Ray, the cores of one machine or of many.
+"""Units of work on Ray: the cores of one machine or of many.
 
 A worker far away has no store. It is sent the checkpoints of its unit and sends back whatever is
 to be kept; the one who asked writes it down, so that all results land in one store.
@@ -18,12 +18,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..core.fields import ConfigError
-from .environment import commit, missing
-from .machine import grown, settle
-from .schedule import Crew, Done, Failures, Pool, Progress, WorkerError, follow
-from .store import Checkpoint, Record, Store, log
-from .unit import Interrupted, Unit, patience, perform
+from ...core.fields import ConfigError
+from ..environment import commit, missing
+from ..machine import grown, settle
+from ..schedule import Done, Failures, Pool, Progress, Scheduler, WorkerError
+from ..store import Checkpoint, Record, Store, log
+from ..units import Interrupted, Unit, Wish, checkpoint_seconds, follow, train
 
 _AHEAD = 64  # messages that a worker may have ready: it waits while nobody fetches them
 _FAREWELL = 20.0  # seconds in which those at work may save
@@ -65,7 +65,7 @@ class Cluster(Pool):
         failures: Failures | None = None,
     ) -> Done:
         """Runs units as workers become free."""
-        return _Far(units, store, self.ray, failures).work(self.workers, progress)
+        return _RayScheduler(units, store, self.ray, failures).run(self.workers, progress)
 
 
 def _connected(address: str | None, modules: Sequence[ModuleType]) -> Any:
@@ -109,7 +109,7 @@ def _home(module: ModuleType) -> Path:
     return file.parent if file.name == "__init__.py" else file
 
 
-class _Far(Crew):
+class _RayScheduler(Scheduler):
     """Workers that are actors of Ray, one to a core, wherever it has one."""
 
     unready = "workers die before they begin: every node needs the same Python packages"
@@ -123,64 +123,64 @@ class _Far(Crew):
     ) -> None:
         super().__init__(units, store, failures)
         self.ray = ray
-        self.actor = ray.remote(num_cpus=1, max_concurrency=3)(_Worker)
-        self.people: dict[int, Any] = {}
-        self.letters: dict[Any, int] = {}  # what was asked of which place
+        self.remote_worker = ray.remote(num_cpus=1, max_concurrency=3)(_Worker)
+        self.actors: dict[int, Any] = {}  # by worker
+        self.requests: dict[Any, int] = {}  # for news, and of which worker
 
-    def hire(self, place: int) -> None:
-        self.people[place] = self.actor.remote()
-        self._ask(place)
+    def spawn(self, worker: int) -> None:
+        self.actors[worker] = self.remote_worker.remote()
+        self._ask(worker)
 
-    def send(self, place: int, unit: Unit) -> None:
-        found = {lane.name: self.store and self.store.checkpoint(lane.name) for lane in unit.lanes}
+    def send(self, worker: int, unit: Unit) -> None:
+        found = {spec.name: self.store and self.store.checkpoint(spec.name) for spec in unit.specs}
         kept = found if self.store else None
-        packed = self.ray.cloudpickle.dumps((unit, kept, patience()))
-        self.people[place].take.remote(packed)
+        packed = self.ray.cloudpickle.dumps((unit, kept, checkpoint_seconds()))
+        self.actors[worker].take.remote(packed)
 
-    def ask_to_share(self, place: int) -> None:
-        self.people[place].share.remote()
+    def pause(self, worker: int) -> None:
+        self.actors[worker].pause.remote()
 
-    def retire(self, place: int) -> None:
-        self.letters = {letter: at for letter, at in self.letters.items() if at != place}
-        self.ray.kill(self.people[place])
+    def retire(self, worker: int) -> None:
+        self.requests = {request: at for request, at in self.requests.items() if at != worker}
+        self.ray.kill(self.actors[worker])
 
-    def news(self) -> Iterator[tuple[int, Any]]:
+    def messages(self) -> Iterator[tuple[int, Any]]:
         return self._listen(None)
 
     def _listen(self, seconds: float | None) -> Iterator[tuple[int, Any]]:
         """In turns: who is asked again comes last."""
         try:
-            answered, _ = self.ray.wait(list(self.letters), timeout=seconds)
+            answered, _ = self.ray.wait(list(self.requests), timeout=seconds)
         except ConnectionError as error:
             raise WorkerError(f"the cluster is gone; what was done is kept ({error})") from None
-        for letter in answered:
-            place = self.letters.pop(letter)
+        for request in answered:
+            worker = self.requests.pop(request)
             try:
-                messages = self.ray.get(letter)
+                messages = self.ray.get(request)
             except self.ray.exceptions.RayActorError as error:
                 messages = [("died", str(error).strip().splitlines()[-1])]
             else:
-                self._ask(place)
+                self._ask(worker)
             for message in messages:
                 if message[0] in ("save", "seal"):
                     self._keep(*message)
                 else:
-                    yield place, message
+                    yield worker, message
 
-    def dismiss(self) -> None:
+    def shutdown(self) -> None:
         """Fetches what those at work save when they are told to stop."""
         leaving, until = set(self.busy), time.monotonic() + _FAREWELL
         with suppress(Exception):  # a cluster that is gone has nothing more to say
-            for place in leaving:
-                self.people[place].leave.remote()
+            for worker in leaving:
+                self.actors[worker].leave.remote()
             while leaving and (left := until - time.monotonic()) > 0:
-                leaving -= {place for place, (word, *_) in self._listen(left) if word != "news"}
-        for person in self.people.values():
+                leaving -= {worker for worker, (word, *_) in self._listen(left) if word != "news"}
+        for actor in self.actors.values():
             with suppress(Exception):
-                self.ray.kill(person)
+                self.ray.kill(actor)
 
-    def _ask(self, place: int) -> None:
-        self.letters[self.people[place].news.remote()] = place
+    def _ask(self, worker: int) -> None:
+        self.requests[self.actors[worker].news.remote()] = worker
 
     def _keep(self, how: str, name: str, *what: Any) -> None:
         try:
@@ -194,58 +194,58 @@ class _Worker:
 
     def __init__(self) -> None:
         settle()
-        self.letters: queue.Queue[Any] = queue.Queue(_AHEAD)
-        self.leaving, self.sharing = threading.Event(), threading.Event()
-        self.letters.put(("ready",))
+        self.outbox: queue.Queue[Any] = queue.Queue(_AHEAD)
+        self.leaving, self.pausing = threading.Event(), threading.Event()
+        self.outbox.put(("ready",))
 
     def news(self) -> list[Any]:
         """What there is to say, as soon as there is something."""
-        found = [self.letters.get()]
+        found = [self.outbox.get()]
         with suppress(queue.Empty):
             while True:
-                found.append(self.letters.get_nowait())
+                found.append(self.outbox.get_nowait())
         return found
 
     def take(self, packed: bytes) -> None:
-        """Does a unit; it is unpacked here, so that what cannot be is said like all else."""
+        """Runs a unit; it is unpacked here, so that what cannot be is said like all else."""
         from ray import cloudpickle
 
-        tell = self.letters.put
+        tell = self.outbox.put
         try:
             unit, checkpoints, seconds = cloudpickle.loads(packed)
-            self.sharing.clear()  # it was about the unit before
-            keeper = None if checkpoints is None else _Post(self.letters, checkpoints)
-            evaluations = perform(unit, keeper, self._asked, seconds)
-            records = follow(evaluations, lambda news: tell(("news", news)))
+            self.pausing.clear()  # it was about the unit before
+            keeper = None if checkpoints is None else _Outbox(self.outbox, checkpoints)
+            news = train(unit, keeper, self._asked, seconds)
+            records = follow(news, lambda news: tell(("news", news)))
             tell(("done", records, grown()))
         except Interrupted:
-            tell(("left",))
+            tell(("paused",))
         except ConfigError as error:
             tell(("failed", error))
         except Exception as error:
             tell(("failed", WorkerError.of(error)))
 
     def leave(self) -> None:
-        """Has it save and stop at the next look."""
+        """Has it save and stop at the next evaluation."""
         self.leaving.set()
 
-    def share(self) -> None:
-        """Has it give half of its rows away at the next look."""
-        self.sharing.set()
+    def pause(self) -> None:
+        """Has it save at the next evaluation, and wait for another unit."""
+        self.pausing.set()
 
-    def _asked(self) -> str:
+    def _asked(self) -> Wish:
         if self.leaving.is_set():
             return "stop"
-        wanted = self.sharing.is_set()
-        self.sharing.clear()
-        return "share" if wanted else ""
+        wanted = self.pausing.is_set()
+        self.pausing.clear()
+        return "pause" if wanted else None
 
 
-class _Post:
-    """Keeps runs by sending them to who asked for them."""
+class _Outbox:
+    """Keeps runs by sending them to the driver, which has the store."""
 
-    def __init__(self, letters: queue.Queue[Any], found: dict[str, Checkpoint | None]) -> None:
-        self.letters, self.found = letters, found
+    def __init__(self, outbox: queue.Queue[Any], found: dict[str, Checkpoint | None]) -> None:
+        self.outbox, self.found = outbox, found
 
     def checkpoint(self, name: str) -> Checkpoint | None:
         """The newest checkpoint of a run, as it was when the unit was sent."""
@@ -253,8 +253,8 @@ class _Post:
 
     def save(self, name: str, checkpoint: Checkpoint) -> None:
         """Sends a checkpoint."""
-        self.letters.put(("save", name, checkpoint))
+        self.outbox.put(("save", name, checkpoint))
 
     def seal(self, name: str, experiment: dict[str, Any], record: Record) -> None:
         """Sends a finished run."""
-        self.letters.put(("seal", name, experiment, record))
+        self.outbox.put(("seal", name, experiment, record))
