@@ -128,6 +128,8 @@ from .tasks.templates import Templates as Templates
 from .tasks.triggers import Triggers as Triggers
 from .tasks.two_hop import TwoHop as TwoHop
 from .tasks.widened import Widened as Widened
+from .training.convex import MinimalNorm as MinimalNorm
+from .training.convex import SymmetricOptimum as SymmetricOptimum
 from .training.descent import AdamW as AdamW
 from .training.descent import GradientDescent as GradientDescent
 from .training.hops import BuiltHops as BuiltHops
@@ -139,6 +141,4 @@ from .training.lego import RequireAccuracy as RequireAccuracy
 from .training.margin import MarginDescent as MarginDescent
 from .training.momentum import Momentum as Momentum
 from .training.population import PopulationStep as PopulationStep
-from .training.program import MinimalNorm as MinimalNorm
-from .training.program import SymmetricOptimum as SymmetricOptimum
 from .training.readout import ReadoutDescent as ReadoutDescent

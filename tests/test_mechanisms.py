@@ -344,10 +344,10 @@ def test_heads_and_probes_say_what_they_are_for():
         OneHotPair(width=80, last="relu").init(task, jr.key(0))
     now = moment(task, Decoder(width=8, heads=2, depth=1))
     for probe, wrong in (
-        (MemoryRecall(), "looks into InductionPair"),
-        (PreviousTokenScore(), "depth=2"),
-        (NoiseMargin(), "feed-forward"),
-        (BigramGap(), "feed-forward"),
+        (MemoryRecall(), "is about InductionPair"),
+        (PreviousTokenScore(), "before the last of 1"),
+        (NoiseMargin(), "last MLP"),
+        (BigramGap(), "last MLP"),
         (InductionScore(), "the model has 1"),
         (SoftRank("forward3"), "no matrix 'forward3'"),
     ):

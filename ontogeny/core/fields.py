@@ -5,6 +5,7 @@ import inspect
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
+from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, dataclass_transform
 
 import equinox as eqx
@@ -83,6 +84,12 @@ def component(kind: type, *, doc: str = "") -> Any:
     return _field(None, _Kind(kind, f"a {kind.__name__}"), doc)
 
 
+def optional(kind: type, *, doc: str = "") -> Any:
+    """A field that is a component of a kind, or None, as it is by default."""
+    rule = _Kind(kind | None, f"{kind.__name__} or None")
+    return eqx.field(default=None, metadata={"rule": rule, "doc": doc})
+
+
 def several(kind: type, *, doc: str = "") -> Any:
     """A field that is some components of a kind, one after the other."""
     return _field(None, _Each(kind, f"{kind.__name__}s"), doc, _in_order)
@@ -156,7 +163,7 @@ class _Count(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    kind: type
+    kind: type | UnionType
     words: str
 
     @property
@@ -239,10 +246,10 @@ class _CheckedMeta(_Meta):
 
         def __init__(cls, *arguments: Any, **keywords: Any) -> None:  # noqa: N805
             super().__init__(*arguments, **keywords)
-            told = [f"    {field}" for field in described(cls)]
-            if told and (said := inspect.getdoc(cls)):
-                before, _, _ = said.partition(f"\n\n{_HEADING}")  # a parent's has its own
-                cls.__doc__ = "\n".join([before, "", _HEADING, *told])
+            lines = [f"    {field}" for field in described(cls)]
+            if lines and (doc := inspect.getdoc(cls)):
+                before, _, _ = doc.partition(f"\n\n{_HEADING}")  # a parent's has its own
+                cls.__doc__ = "\n".join([before, "", _HEADING, *lines])
 
 
 _HEADING = "Fields:"
@@ -257,16 +264,22 @@ class Described(NamedTuple):
     doc: str
 
     def __str__(self) -> str:
-        said = f"{self.name}: {self.doc}{self.doc and '; '}{self.allowed}"
-        return said if self.default is dataclasses.MISSING else f"{said} (default {self.default})"
+        default = [] if self.default is dataclasses.MISSING else [f"default {self.default!r}"]
+        notes = "; ".join(filter(None, [self.allowed, *default]))
+        return f"{self.name}: {self.doc} ({notes})" if notes else f"{self.name}: {self.doc}"
 
 
 def described(kind: Any) -> list[Described]:
     """The fields that a constructor takes: what each means, and what it may be."""
     return [
-        Described(field.name, rule.allowed, field.default, field.metadata.get("doc", ""))
+        Described(
+            field.name,
+            getattr(field.metadata.get("rule"), "allowed", ""),
+            field.default,
+            field.metadata.get("doc", ""),
+        )
         for field in dataclasses.fields(kind)
-        if field.init and (rule := field.metadata.get("rule")) is not None
+        if field.init
     ]
 
 

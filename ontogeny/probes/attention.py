@@ -1,4 +1,4 @@
-"""Where the model looks."""
+"""What the model attends to."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -10,12 +10,12 @@ from ..core.types import Moment, Probe
 class Imbalance(Probe):
     """How far attention is from uniform over the input, at its farthest row: 0 is balanced."""
 
-    split: str = split("train")
-    layer: int = count(0, least=0)
+    split: str = split("train", doc="the split whose rows are read")
+    layer: int = count(0, least=0, doc="which layer's attention")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         layers = now.trace(now.batch(self.split)).attention
         if self.layer >= len(layers):
-            raise ConfigError(f"Imbalance.layer={self.layer}: the model has {len(layers)}")
+            raise ConfigError(f"Imbalance.layer={self.layer}: the model has {len(layers)} layers")
         weights = layers[self.layer]
         return jnp.max(jnp.abs(weights - 1 / weights.shape[-1]))

@@ -1,44 +1,48 @@
-"""What the model does."""
+"""How well the model answers."""
+
+from collections.abc import Iterable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core.fields import split
+from ..core.fields import Example, split
 from ..core.types import Moment, Probe
 
 
 class Loss(Probe):
     """The task's loss on a split."""
 
-    split: str = split("train")
+    split: str = split("train", doc="the split that the loss is of")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         return now.loss(now.batch(self.split))
 
 
-class Accuracy(Probe):
-    """The fraction of a split on which the right answer has the top output."""
+class _OnSplit(Probe):
+    split: str = split(doc="the split that is answered")
 
-    split: str = split()
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls("conclusion"))]
+
+
+class Accuracy(_OnSplit):
+    """The fraction of a split on which the right answer has the top output."""
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch = now.batch(self.split)
         return batch.mean(now.task.correct(now.trace(batch).outputs, batch))
 
 
-class ErrorRate(Probe):
+class ErrorRate(_OnSplit):
     """The fraction of a split on which another answer has the top output."""
-
-    split: str = split()
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         return 1 - Accuracy(self.split)(now)
 
 
-class SequenceAccuracy(Probe):
+class SequenceAccuracy(_OnSplit):
     """The fraction of a split on which every token of the answer has the top output."""
-
-    split: str = split()
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch = now.batch(self.split)

@@ -1,44 +1,56 @@
-"""Where answers come from: from the token looked at, or from what usually follows."""
+"""Where answers come from: from the token attended to, or from the bigrams."""
+
+from collections.abc import Iterable
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core.fields import ConfigError, split
+from ..core.fields import ConfigError, Example, split
 from ..core.types import Moment, Probe
 from ..tasks.triggers import Triggers
-from .induction import best_head
+from .induction import best_head, small_example
 
 
 class Copied(Probe):
-    """How often the model answers with the very token that a head of the last layer looks at most:
-    the share of the head that does so most."""
+    """The fraction of answers that are the token which a head of the last layer attends to most,
+    for the head where it is largest."""
 
-    split: str = split("test")
+    split: str = split("test", doc="the split that is answered")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [small_example(cls())]
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch = now.batch(self.split)
         trace = now.trace(batch)
         if not trace.attention:
             raise ConfigError(f"Copied is about attention: {type(now.model).__name__} has none")
-        looked = jnp.argmax(trace.attention[-1], axis=-1)
+        attended = jnp.argmax(trace.attention[-1], axis=-1)
         row = jnp.arange(len(batch.at))[:, None, None]
-        said = jnp.argmax(trace.outputs, axis=-1)
-        return best_head(batch, batch.inputs[row, looked] == said[:, None])
+        answer = jnp.argmax(trace.outputs, axis=-1)
+        return best_head(batch, batch.inputs[row, attended] == answer[:, None])
 
 
 class BigramGap(Probe):
-    """How far from the bigrams the last feed-forward layer is, told one token alone: the relative
-    entropy in nats, a mean over the tokens that are not triggers."""
+    """KL of the bigrams from what the last MLP alone predicts after a token, in nats: a mean over
+    the tokens that are not triggers."""
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [small_example(cls())]
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         if not isinstance(now.task, Triggers) or getattr(now.params, "mlp2", None) is None:
-            raise ConfigError("BigramGap needs Triggers and a model with a last feed-forward layer")
-        plain = jnp.ones(now.task.vocab)
+            raise ConfigError(
+                "BigramGap needs Triggers and a model with a last MLP: last='linear' or 'relu'"
+            )
+        counted = jnp.ones(now.task.vocab)
         if now.task.fixed:
-            plain = plain.at[now.task.commonest].set(0.0)
-        said = jax.nn.log_softmax(now.params.mlp2(now.params.tokens) @ now.params.unembed.T)
+            counted = counted.at[now.task.commonest].set(0.0)
+        predicted = jax.nn.log_softmax(now.params.mlp2(now.params.tokens) @ now.params.unembed.T)
         after = jnp.asarray(now.task.bigrams.after)
-        known = jnp.log(jnp.where(after > 0, after, 1.0))
-        gaps = jnp.sum(after * (known - said), axis=1)
-        return jnp.sum(gaps * plain) / jnp.sum(plain)
+        log_after = jnp.log(jnp.where(after > 0, after, 1.0))  # 0 log 0 is 0
+        gaps = jnp.sum(after * (log_after - predicted), axis=1)
+        return jnp.sum(gaps * counted) / jnp.sum(counted)

@@ -1,9 +1,11 @@
 """What theory says of the features of a deep linear network."""
 
+from collections.abc import Iterable
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core.fields import ConfigError, split
+from ..core.fields import ConfigError, Example, split
 from ..core.types import Moment, Probe
 from ..models.deep_linear import DeepLinear
 from ..theory.depth import alignment
@@ -15,7 +17,13 @@ class PredictedAlignment(Probe):
     The inputs themselves are orthogonal, and only layers that are trained follow.
     """
 
-    split: str = split("train")
+    split: str = split("train", doc="the split whose features are measured")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        from ..tasks.labelled import Labelled
+
+        return [Example(cls(), Labelled(labels=3), DeepLinear(width=16, depth=3, first=0.5))]
 
     def __call__(self, now: Moment) -> Float[Array, " layer"]:
         if not isinstance(now.model, DeepLinear):

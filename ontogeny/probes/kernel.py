@@ -1,9 +1,11 @@
 """What kernel regression rests on: the templates' matrix N, and blocks of that of samples."""
 
+from collections.abc import Iterable
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core.fields import ConfigError, count, split
+from ..core.fields import ConfigError, Example, count, split
 from ..core.types import Moment, Probe
 from ..models.kernel_machine import KernelMachine
 from ..tasks.templates import Templates
@@ -18,7 +20,14 @@ def machine(now: Moment) -> tuple[KernelMachine, Templates]:
     return now.model, now.task
 
 
-class Conditioning(Probe):
+class _OfKernel(Probe):
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        task = Templates.of("αα: +1", "αβ: -1", most=8, samples=6, test_rows=4)
+        return [Example(cls(), task, KernelMachine())]
+
+
+class Conditioning(_OfKernel):
     """The least eigenvalue of N, for N of mean diagonal one, and its standard error."""
 
     def __call__(self, now: Moment) -> Float[Array, "2"]:
@@ -27,7 +36,7 @@ class Conditioning(Probe):
         return scaled
 
 
-class PermutationGap(Probe):
+class PermutationGap(_OfKernel):
     """How far Σ N_ii is above Σ N_iσ(i) for the best σ that moves something, and its standard
     error."""
 
@@ -37,11 +46,11 @@ class PermutationGap(Probe):
         return gap
 
 
-class BlockError(Probe):
+class BlockError(_OfKernel):
     """How far the kernel of training samples is from the blocks N, on average over pairs, in units
     of N's mean diagonal."""
 
-    rows: int = count(256, least=2)  # of the training set, to look at
+    rows: int = count(256, least=2, doc="how many training samples are compared")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         model, task = machine(now)
@@ -54,18 +63,18 @@ class BlockError(Probe):
         return jnp.sum(off * pairs) / jnp.sum(pairs) / _size(N)
 
 
-class IdealGap(Probe):
-    """The mean distance of predictions from the idealised estimator's, for whom no two samples
-    share a symbol."""
+class IdealGap(_OfKernel):
+    """The mean distance of predictions from those of the idealised estimator, for which no two
+    samples share a symbol."""
 
-    split: str = split("test")
+    split: str = split("test", doc="the split that is predicted")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         machine(now)
         batch = now.batch(self.split)
         kinds = getattr(now.world, self.split).kinds
-        said = now.trace(batch).outputs[:, 0, 0]
-        return jnp.mean(jnp.abs(said - now.params.ideal[kinds]))
+        predicted = now.trace(batch).outputs[:, 0, 0]
+        return jnp.mean(jnp.abs(predicted - now.params.ideal[kinds]))
 
 
 def _size(N: Float[Array, "template template"]) -> Float[Array, ""]:

@@ -1,83 +1,97 @@
-"""What a model of LEGO does when left to itself, and where it looks."""
+"""Rollouts of a model of LEGO, its attention, and the theorems' features."""
+
+from collections.abc import Iterable
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core.fields import ConfigError, choice, split
+from ..core.fields import ConfigError, Example, choice, split
 from ..core.types import Moment, Probe
 from ..models.block_sparse import BlockSparse, feature_magnitudes
-from ..models.clauses import ClauseModel, lego, sentences_of
+from ..models.clauses import ClauseModel, ClauseTransformer, lego, sentences_of
 from ..models.unaided import faultless, right_unaided
 from ..tasks.lego import Lego, Sentence
 
 
-class RolloutAccuracy(Probe):
-    """How many chains are right from the first answer to the last when the model writes them all
-    itself, each answer the likeliest."""
+class _OfClauses(Probe):
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(), _small(), ClauseTransformer(width=8, neurons=6))]
+
+
+class _OfTheory(Probe):
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(), _small(), BlockSparse())]
+
+
+class RolloutAccuracy(_OfClauses):
+    """The fraction of chains that are right from the first answer to the last in a rollout: the
+    model writes every answer itself, each the most probable."""
 
     alone = True
-    split: str = split("train")
+    split: str = split("train", doc="the split whose first answers rollouts start from")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         model, task = read_by_clauses(now)
         return jnp.mean(faultless(model, now.params, now.batch(self.split), task))
 
 
-class RolloutAccuracyByStep(Probe):
-    """How often each answer is right when the model writes them all itself."""
+class RolloutAccuracyByStep(_OfClauses):
+    """The fraction of rollouts whose first, second, … answer is right."""
 
     alone = True
-    split: str = split("train")
+    split: str = split("train", doc="the split whose first answers rollouts start from")
 
     def __call__(self, now: Moment) -> Float[Array, " answer"]:
         model, task = read_by_clauses(now)
         return jnp.mean(right_unaided(model, now.params, now.batch(self.split), task), axis=0)
 
 
-class Retrieval(Probe):
-    """How much of its attention each answer gives to a clause that the next one needs: to the
-    predicate that begins at its variable, or to itself. The mean over heads and sentences."""
+class Retrieval(_OfClauses):
+    """The attention of each answer to a clause that the next one needs: the predicate that begins
+    at its variable, or itself. A mean over heads and sentences."""
 
-    split: str = split("train")
-    clause: str = choice("predicate", "itself")
+    split: str = split("train", doc="the split whose sentences are read")
+    clause: str = choice("predicate", "itself", doc="attention to which of the two")
 
     def __call__(self, now: Moment) -> Float[Array, " answer"]:
-        place = ("predicate", "itself").index(self.clause)
-        return jnp.mean(retrieved(now, self.split)[..., place], axis=0)
+        which = ("predicate", "itself").index(self.clause)
+        return jnp.mean(retrieved(now, self.split)[..., which], axis=0)
 
 
-class AttentionLeakage(Probe):
-    """ε: how much attention goes to any other clause. A mean over answers, heads and sentences."""
+class AttentionLeakage(_OfClauses):
+    """ε: the attention off the two needed clauses, a mean over answers, heads and sentences."""
 
-    split: str = split("train")
+    split: str = split("train", doc="the split whose sentences are read")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         return 1 - jnp.mean(jnp.sum(retrieved(now, self.split), axis=2))
 
 
-class Gap(Probe):
-    """Δ: how differently the two clauses that are needed are attended to."""
+class Gap(_OfClauses):
+    """Δ: the mean absolute difference of the attention to the two needed clauses."""
 
-    split: str = split("train")
+    split: str = split("train", doc="the split whose sentences are read")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         found = retrieved(now, self.split)
         return jnp.mean(jnp.abs(found[..., 0] - found[..., 1]))
 
 
-class ClauseAttention(Probe):
+class ClauseAttention(_OfClauses):
     """The attention from answers to clauses, averaged over heads and sentences: a heat map."""
 
-    split: str = split("train")
+    split: str = split("train", doc="the split whose sentences are read")
 
     def __call__(self, now: Moment) -> Float[Array, "answer clause"]:
         read_by_clauses(now)
         return jnp.mean(now.trace(now.batch(self.split)).attention[0], axis=(0, 1))
 
 
-class Diagonals(Probe):
-    """Of Q43 and of Q44: the mean of their diagonals, and the largest number off them."""
+class Diagonals(_OfTheory):
+    """Of Q43 and of Q44: the mean of the diagonal, and the largest entry off it."""
 
     def __call__(self, now: Moment) -> Float[Array, "block 2"]:
         theory(now)
@@ -88,9 +102,9 @@ class Diagonals(Probe):
         return jnp.stack(found)
 
 
-class Features(Probe):
-    """V/B of the neuron that learnt to send a value y to j: of y, of other values; of the actions
-    that send y to j, and of others (means of each)."""
+class Features(_OfTheory):
+    """V/B of the neuron that learnt to map a value y to j (equations 17 and 18): of y, of other
+    values; of the actions that map y to j, of other actions (means of each)."""
 
     def __call__(self, now: Moment) -> Float[Array, "to value 4"]:
         model, task = theory(now)
@@ -113,7 +127,7 @@ class Features(Probe):
         return jax.vmap(over_values, (0, None))(states, states) / (model.clip * jnp.log(task.vocab))
 
 
-class Promise(Probe):
+class Promise(_OfTheory):
     """The largest V of a combination (g, y) among the neurons of its answer g(y)."""
 
     def __call__(self, now: Moment) -> Float[Array, "action value"]:
@@ -130,19 +144,19 @@ class Promise(Probe):
         return jax.vmap(over_values, (0, None))(actions, values)
 
 
-class Combinations(Probe):
-    """How likely the model finds g(y), for every g and y, from a chain of one action."""
+class Combinations(_OfClauses):
+    """The probability of g(y), for every g and y, in a chain of one action."""
 
     def __call__(self, now: Moment) -> Float[Array, "action value"]:
         _, task = read_by_clauses(now)
         actions, values = jnp.indices((task.group.order, task.values)).reshape(2, -1)
         variables = jnp.broadcast_to(jnp.arange(2), (len(actions), 2))
-        held = jnp.stack([values, jnp.asarray(task.group.table)[actions, values]], axis=1)
+        answers = jnp.stack([values, jnp.asarray(task.group.table)[actions, values]], axis=1)
         predicates = jnp.stack([variables[:, 1], actions, variables[:, 0]], axis=1)[:, None]
-        batch = task.batch(Sentence(predicates, jnp.stack([variables, held], axis=2)))
+        batch = task.batch(Sentence(predicates, jnp.stack([variables, answers], axis=2)))
         outputs = now.trace(batch).outputs[:, 0, task.variables :]
-        chances = jnp.take_along_axis(jax.nn.softmax(outputs), held[:, 1:], axis=1)
-        return chances.reshape(task.group.order, task.values)
+        probability = jnp.take_along_axis(jax.nn.softmax(outputs), answers[:, 1:], axis=1)
+        return probability.reshape(task.group.order, task.values)
 
 
 def read_by_clauses(now: Moment) -> tuple[ClauseModel, Lego]:
@@ -166,8 +180,13 @@ def retrieved(now: Moment, split: str) -> Float[Array, "row answer 2"]:
     batch = now.batch(split)
     weights = jnp.mean(now.trace(batch).attention[0], axis=1)
     predicates, answers = sentences_of(task, batch)
-    wanted = answers[:, :, None, 0] == predicates[:, None, :, 2]
+    needed = answers[:, :, None, 0] == predicates[:, None, :, 2]
     chain = predicates.shape[1]
-    looked = jnp.sum(weights[..., :chain] * wanted, axis=2)
-    own = jnp.diagonal(weights[..., chain:], axis1=1, axis2=2)
-    return jnp.stack([looked, own], axis=2)
+    predicate = jnp.sum(weights[..., :chain] * needed, axis=2)
+    itself = jnp.diagonal(weights[..., chain:], axis1=1, axis2=2)
+    return jnp.stack([predicate, itself], axis=2)
+
+
+def _small() -> Lego:
+    """What examples are tried on."""
+    return Lego(action="S3", chain=2, variables=9, rows=6)

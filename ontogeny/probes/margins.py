@@ -1,31 +1,41 @@
 """By how much the right answer leads."""
 
+from collections.abc import Iterable
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core.fields import ConfigError, split
+from ..core.fields import ConfigError, Example, split
 from ..core.types import Batch, Moment, Probe
 from ..tasks.two_hop import TwoHop
 from ..theory.margin import gaps
 
 
 class Margin(Probe):
-    """The lead of the right answer over its best rival, row by row; negative if the rival leads."""
+    """The logit of the right answer minus the best other, row by row: negative if it is wrong."""
 
-    split: str = split()
+    split: str = split(doc="the split that is answered")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls("conclusion"))]
 
     def __call__(self, now: Moment) -> Float[Array, " row"]:
         return _leads(now, now.batch(self.split))
 
 
 class RelativeMargin(Probe):
-    """The least lead on a split, in units of the least lead on what is trained.
+    """The least margin on a split, in units of the least margin on the training split.
 
-    Scaling the weights of a homogeneous model leaves it alone.
+    It does not change if the weights of a homogeneous model are scaled.
     """
 
-    asked: str = split()
-    trained: str = split("train")
+    asked: str = split(doc="the split that is answered")
+    trained: str = split("train", doc="the split whose least margin is the unit")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls("conclusion"))]
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         asked, trained = now.batch(self.asked), now.batch(self.trained)
@@ -37,11 +47,17 @@ class RelativeMargin(Probe):
 class ObjectAccuracy(Probe):
     """The fraction of a split that is right if only objects compete for the answer."""
 
-    split: str = split("composed")
+    split: str = split("composed", doc="the split that is answered")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        from ..models.embedding_mlp import EmbeddingMLP
+
+        return [Example(cls(), TwoHop(subjects=4), EmbeddingMLP(width=8))]
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         if not isinstance(now.task, TwoHop) or now.task.tokens_per_entity > 1:
-            raise ConfigError("ObjectSuccess is about TwoHop with tokens_per_entity=1")
+            raise ConfigError("ObjectAccuracy is about TwoHop with tokens_per_entity=1")
         objects = now.task.numbers(now.task.hops)
         batch = now.batch(self.split)
         best = jnp.argmax(now.trace(batch).outputs[..., objects.start : objects.stop], axis=-1)

@@ -1,55 +1,60 @@
-"""Do two inputs that share an answer come to look alike inside the model?"""
+"""Do the features of two inputs that share an answer become alike?"""
+
+from collections.abc import Iterable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core.fields import ConfigError, count, split
+from ..core.fields import ConfigError, Example, count, split
 from ..core.types import Moment, Probe
 
 
-class Resemblance(Probe):
+class _OfPairs(Probe):
+    left: str = split(doc="the split with the first input of each pair")
+    right: str = split(doc="the split with the second, row by row")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls("sources", "targets"))]
+
+
+class Resemblance(_OfPairs):
     """The mean cosine of the features of paired inputs: row i of one split, row i of another.
 
-    Features are what a layer leaves in the residual stream where the input is read: -1 the last
-    (a one-layer model's value features), -2 the penultimate.
+    Features are the residual stream after a layer, where the input is read.
     """
 
-    left: str = split()
-    right: str = split()
-    layer: int = count(-1, least=-1000)
+    layer: int = count(
+        -1, least=-1000, doc="after which layer: 0 the embeddings, -1 the last, -2 the one before"
+    )
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         return jnp.mean(_at_layer(now, self.left, self.right, self.layer))
 
 
-class PairResemblance(Probe):
-    """The cosine for every pair, one by one."""
+class PairResemblance(_OfPairs):
+    """The cosine of the features of every pair of inputs."""
 
-    left: str = split()
-    right: str = split()
-    layer: int = count(-1, least=-1000)
+    layer: int = count(
+        -1, least=-1000, doc="after which layer: 0 the embeddings, -1 the last, -2 the one before"
+    )
 
     def __call__(self, now: Moment) -> Float[Array, " row"]:
         return _at_layer(now, self.left, self.right, self.layer)
 
 
-class ResemblanceByLayer(Probe):
+class ResemblanceByLayer(_OfPairs):
     """The mean cosine of paired inputs after each layer, from the embeddings on."""
-
-    left: str = split()
-    right: str = split()
 
     def __call__(self, now: Moment) -> Float[Array, " layer"]:
         return jnp.mean(cosines(now, self.left, self.right), axis=0)
 
 
-class Angles(Probe):
+class Angles(_OfPairs):
     """The angle between paired inputs after each layer, pair by pair, in degrees."""
 
-    left: str = split()
-    right: str = split()
-
     def __call__(self, now: Moment) -> Float[Array, "layer row"]:
+        # rounding may take a cosine out of [-1, 1], where there is no angle
         inside = jnp.clip(cosines(now, self.left, self.right), -1.0, 1.0)
         return jnp.degrees(jnp.arccos(inside)).T
 
@@ -62,7 +67,7 @@ def _at_layer(now: Moment, left: str, right: str, layer: int) -> Float[Array, " 
 
 
 def cosines(now: Moment, left: str, right: str) -> Float[Array, "row layer"]:
-    """Cosines of paired inputs at every layer; features that vanish resemble nothing."""
+    """Cosines of paired inputs at every layer; 0 where features vanish."""
     one, other = (now.trace(now.batch(name)).residual[:, :, 0] for name in (left, right))
     lengths = jnp.linalg.norm(one, axis=-1) * jnp.linalg.norm(other, axis=-1)
     return jnp.sum(one * other, axis=-1) / jnp.where(lengths > 0, lengths, 1.0)

@@ -1,37 +1,47 @@
-"""What each token by itself says of each answer, and whether there is a smaller way to say it.
+"""Logit templates: the logits of each token alone, and how far their norm is from the least.
 
 Rows are subjects, bridges and relations, columns bridges and objects, in the order of the facts:
-what belongs together lies on diagonals.
+a fact lies on a diagonal.
 """
+
+from collections.abc import Iterable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..core.fields import ConfigError, split
+from ..core.fields import ConfigError, Example, split
 from ..core.types import Moment, Probe
 from ..tasks.two_hop import TwoHop
 from ..theory.margin import gaps
 from ..theory.two_hop import Symmetric, with_identity, without_identity
 
 
-class LogitTemplates(Probe):
-    """The logits of each token alone: a matrix, as a picture."""
+class _OfTemplates(Probe):
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        from ..models.embedding_mlp import EmbeddingMLP
+
+        return [Example(cls(), TwoHop(subjects=4), EmbeddingMLP(width=8))]
+
+
+class LogitTemplates(_OfTemplates):
+    """The logits of each token alone, as a matrix: a heat map."""
 
     def __call__(self, now: Moment) -> Float[Array, "token answer"]:
         return templates(now)
 
 
-class SingularValues(Probe):
+class SingularValues(_OfTemplates):
     """The singular values of the templates, the largest first."""
 
     def __call__(self, now: Moment) -> Float[Array, " rank"]:
         return jnp.linalg.svd(templates(now), compute_uv=False)
 
 
-class EffectiveRank(Probe):
-    """The exponential of the entropy of the singular values: how many directions carry weight."""
+class EffectiveRank(_OfTemplates):
+    """The exponential of the entropy of the normalised singular values."""
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         sizes = jnp.linalg.svd(templates(now), compute_uv=False)
@@ -39,36 +49,38 @@ class EffectiveRank(Probe):
         return jnp.exp(jnp.sum(jax.scipy.special.entr(shares)))
 
 
-class NormGap(Probe):
-    """How much smaller templates that fit a split could be at most, as a fraction of their norm.
+class NormGap(_OfTemplates):
+    """The duality gap of the templates' nuclear norm, as a fraction of it; 1 if not all is fitted.
 
-    The norm per unit of margin is a feasible value of the program; the weights that the loss gives
-    to wrong answers are multipliers of its dual, whose value bounds every feasible one from below.
-    A gap of 0 certifies the optimum, and with it the KKT conditions (Assumption 3). 1: not fitted.
+    The norm per unit of margin is a feasible value of the convex program; the weights that the loss
+    gives to wrong answers are multipliers of its dual, whose value bounds every feasible one from
+    below. A gap of 0 certifies the optimum, and with it the KKT conditions (Assumption 3).
     """
 
-    split: str = split("train")
+    split: str = split("train", doc="the split that the program's constraints are of")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch, tokens = now.batch(self.split), jnp.arange(now.task.vocab)
         matrix = _alone(now, tokens)
         inside = jnp.arange(batch.inputs.shape[1]) <= batch.at
         counts = jnp.sum(inside[..., None] * (batch.inputs[..., None] == tokens), axis=1) * 1.0
-        leads = gaps(counts @ matrix, batch.targets[:, 0])
-        counted = jnp.where(batch.weights > 0, leads, jnp.inf)
+        margins = gaps(counts @ matrix, batch.targets[:, 0])
+        counted = jnp.where(batch.weights > 0, margins, jnp.inf)
         margin = jnp.min(counted)
         weights = jax.nn.softmax(-counted, axis=(0, 1))
         own = jax.nn.one_hot(batch.targets[:, 0], now.task.answers)
-        pull = counts.T @ (own * jnp.sum(weights, axis=1, keepdims=True) - weights)
+        # the dual: max Σ multipliers so that the spectral norm (dual to the nuclear) of their
+        # gradient is at most one; the weights sum to one, so that scaling them gives 1 / norm
+        gradient = counts.T @ (own * jnp.sum(weights, axis=1, keepdims=True) - weights)
         feasible = jnp.sum(jnp.linalg.svd(matrix, compute_uv=False)) / margin
-        bound = 1 / jnp.linalg.norm(pull, 2)
+        bound = 1 / jnp.linalg.norm(gradient, 2)
         return jnp.where(margin > 0, 1 - bound / feasible, 1.0)
 
 
 # ------------------------------------------------------------- beside the theory of complexity one
 
 
-class SymmetricPart(Probe):
+class SymmetricPart(_OfTemplates):
     """The templates' twelve numbers, a₁ a₂ b₁ b₂ c₁ c₂ d₁ d₂ α₁ α₂ β₁ β₂, scaled to a₁ = 1."""
 
     def __call__(self, now: Moment) -> Float[Array, " twelve"]:
@@ -76,8 +88,8 @@ class SymmetricPart(Probe):
         return numbers / numbers[0]
 
 
-class Asymmetry(Probe):
-    """The share of the templates' squared length outside the symmetric form (Lemma 1)."""
+class Asymmetry(_OfTemplates):
+    """The fraction of the templates' squared norm outside the symmetric form (Lemma 1)."""
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         matrix, N = templates(now), _structured(self, now).subjects
@@ -85,8 +97,8 @@ class Asymmetry(Probe):
         return jnp.sum(rest**2) / jnp.sum(matrix**2)
 
 
-class RowSums(Probe):
-    """The share of the templates' squared length that is in row means (Assumption 2: none)."""
+class RowSums(_OfTemplates):
+    """The fraction of the templates' squared norm that is in row means (Assumption 2: none)."""
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         matrix = templates(now)
@@ -94,8 +106,8 @@ class RowSums(Probe):
         return matrix.shape[1] * jnp.sum(means**2) / jnp.sum(matrix**2)
 
 
-class PredictedTemplates(Probe):
-    """The templates that solve the program, whatever the model's are."""
+class PredictedTemplates(_OfTemplates):
+    """The templates that solve the convex program, whatever the model's are."""
 
     def __call__(self, now: Moment) -> Float[Array, "token answer"]:
         task = _structured(self, now)
@@ -104,8 +116,8 @@ class PredictedTemplates(Probe):
         return symmetric_matrix(theory, task.subjects)
 
 
-class TheoryCorrelation(Probe):
-    """The correlation of the templates with those that solve the program, entry by entry."""
+class TheoryCorrelation(_OfTemplates):
+    """The correlation of the templates with those that solve the program, over entries."""
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         theory = PredictedTemplates()(now)
@@ -113,7 +125,7 @@ class TheoryCorrelation(Probe):
 
 
 def templates(now: Moment) -> Float[Array, "token answer"]:
-    """The matrix whose row is what one token alone makes of each answer."""
+    """The matrix whose rows are the logits of one token alone."""
     task = now.task
     if not isinstance(task, TwoHop) or task.tokens_per_entity > 1:
         raise ConfigError("templates are about TwoHop with tokens_per_entity=1")
@@ -130,7 +142,7 @@ def _alone(now: Moment, tokens: Array) -> Float[Array, "token answer"]:
 
 
 def symmetric_part(matrix: Float[Array, "token answer"], N: int) -> Symmetric:
-    """The twelve numbers nearest to a matrix: means over what renaming makes alike."""
+    """The twelve numbers nearest to a matrix: means over entries that renaming exchanges."""
     numbers = []
     for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
         block = matrix[row * N : (row + 1) * N, column * N : (column + 1) * N]

@@ -1,13 +1,13 @@
-"""Weight matrices: how much of one is needed, and what happens without the rest."""
+"""Weight matrices: their rank, and the accuracy when they are truncated (LASER)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core.fields import ConfigError, did_you_mean, number, split, string
+from ..core.fields import ConfigError, Example, did_you_mean, number, split, string
 from ..core.types import Moment, Params, Probe
 from .behaviour import Accuracy
 
@@ -15,7 +15,11 @@ from .behaviour import Accuracy
 class SoftRank(Probe):
     """‖W‖_F / ‖W‖₂ of a named matrix: one if it is of rank one."""
 
-    matrix: str = string()
+    matrix: str = string(doc="the path of the matrix in the parameters, such as mlp2.mlp_out")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls("value"))]
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         sizes = jnp.linalg.svd(matrix(now.params, self.matrix), compute_uv=False)
@@ -24,14 +28,17 @@ class SoftRank(Probe):
 
 
 class TruncatedAccuracy(Probe):
-    """Success if of a named matrix only the largest singular values are left (LASER).
+    """The accuracy when only the largest singular values of a named matrix are kept (LASER)."""
 
-    `keep` is the fraction that stays; at 0 the matrix is gone.
-    """
+    matrix: str = string(doc="the path of the matrix in the parameters, such as mlp2.mlp_out")
+    split: str = split("test", doc="the split that is answered")
+    keep: float = number(
+        0.0, least=0, most=1, doc="ρ, the fraction of singular values kept; at 0 W is zero"
+    )
 
-    matrix: str = string()
-    split: str = split("test")
-    keep: float = number(0.0, least=0, most=1)  # ρ
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls("value", "conclusion", keep=0.5))]
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         cut = truncated(matrix(now.params, self.matrix), self.keep)
@@ -42,7 +49,7 @@ class TruncatedAccuracy(Probe):
 def truncated(
     weights: Float[Array, "out into"], keep: Float[Array, ""] | float
 ) -> Float[Array, "out into"]:
-    """The nearest matrix of the rank that is left, a fraction of the full."""
+    """The nearest matrix whose rank is this fraction of the full one."""
     left, sizes, right = jnp.linalg.svd(weights, full_matrices=False)
     stays = jnp.arange(len(sizes)) < jnp.floor(keep * len(sizes) + 1e-6)
     return (left * jnp.where(stays, sizes, 0.0)) @ right

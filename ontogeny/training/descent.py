@@ -1,6 +1,7 @@
 """Following the gradient of the task's loss."""
 
 from abc import abstractmethod
+from collections.abc import Iterable
 
 import equinox as eqx
 import jax
@@ -9,19 +10,34 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Key
 
-from ..core.fields import count, names, number, split
+from ..core.fields import Example, count, names, number, optional, split
 from ..core.types import Batch, Memory, Moment, Params, Stage, Until, partition
 
 _FEW = 2**20  # parameters: to copy more than these would take longer than it saves
 
 
-class _Gradient(Stage):
-    steps: int = count()
-    learning_rate: float = number(least=0)
-    split: str = split("train")
-    trainable: tuple[str, ...] = names(())  # which parameters move; all if none is named
-    batch_size: int = count(0, least=0)  # how many rows a step draws; 0 takes the whole split
-    until: Until | None = None
+class _Descent(Stage):
+    steps: int = count(doc="how many steps the stage takes")
+    learning_rate: float = number(least=0, doc="η, the size of a step")
+    split: str = split("train", doc="the split that is trained on")
+    until: Until | None = optional(Until, doc="when the stage ends early, if ever")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(steps=3, learning_rate=0.01))]
+
+
+class _Gradient(_Descent):
+    trainable: tuple[str, ...] = names(
+        (), doc="names of the parameter groups that move; all if none are named"
+    )
+    batch_size: int = count(
+        0, least=0, doc="how many rows a step draws, with replacement; 0 takes the whole split"
+    )
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [*super().examples(), Example(cls(steps=3, learning_rate=0.01, batch_size=5))]
 
     @abstractmethod
     def optimizer(self, moving: Params) -> optax.GradientTransformation:
@@ -46,9 +62,9 @@ class _Gradient(Stage):
 
 
 class GradientDescent(_Gradient):
-    """Gradient descent with weight decay: on the whole split, or on `batch` drawn rows a step."""
+    """Gradient descent with weight decay: on the whole split, or on `batch_size` rows a step."""
 
-    weight_decay: float = number(0.0, least=0)
+    weight_decay: float = number(0.0, least=0, doc="λ: λ times the weights joins the gradient")
 
     def optimizer(self, moving: Params) -> optax.GradientTransformation:
         return optax.chain(
@@ -57,21 +73,25 @@ class GradientDescent(_Gradient):
 
 
 class AdamW(_Gradient):
-    """Adam with decoupled weight decay; with `decay` 0, Adam."""
+    """Adam with decoupled weight decay; with `weight_decay` 0, Adam."""
 
-    weight_decay: float = number(0.0, least=0)
-    b1: float = number(0.9, least=0)
-    b2: float = number(0.999, least=0)
+    weight_decay: float = number(
+        0.0, least=0, doc="λ: a step shrinks the weights by the factor 1 - ηλ"
+    )
+    b1: float = number(0.9, least=0, doc="β₁, how slowly the mean of gradients fades")
+    b2: float = number(0.999, least=0, doc="β₂, how slowly the mean of squared gradients fades")
 
     def optimizer(self, moving: Params) -> optax.GradientTransformation:
         rule = optax.adamw(self.learning_rate, self.b1, self.b2, weight_decay=self.weight_decay)
-        # few parameters move as one vector: one loop instead of three for each, sooner compiled
+        # Adam is elementwise, so that few parameters may move as one vector: one loop instead of
+        # three for each, sooner compiled
         few = sum(leaf.size for leaf in jax.tree.leaves(moving)) < _FEW
         return optax.flatten(rule) if few else rule
 
 
 def drawn(batch: Batch, rows: int, key: Key[Array, ""]) -> Batch:
-    """Rows drawn with replacement, each as often as its weight says, then counting alike."""
+    """Rows drawn with replacement, in proportion to their weights, then weighted equally: the
+    expected gradient is that of the whole batch."""
     weights = jnp.sum(batch.weights, axis=1)
     upto = jnp.cumsum(weights)
     chosen = jnp.searchsorted(upto, upto[-1] * jr.uniform(key, (rows,)), side="right")

@@ -1,9 +1,11 @@
-"""k hops in log₂ k + 1 layers, by hand."""
+"""k hops in log₂ k + 1 layers, constructed by hand."""
+
+from collections.abc import Iterable
 
 import jax.numpy as jnp
 import numpy as np
 
-from ..core.fields import ConfigError, number
+from ..core.fields import ConfigError, Example, number
 from ..core.types import Moment, Params, Solver
 from ..models.attention_stack import AttentionStack
 from ..models.attention_stack import Params as Stack
@@ -11,12 +13,18 @@ from ..tasks.hops import Hops
 
 
 class BuiltHops(Solver):
-    """Each layer doubles the hops: layer 1 looks from (a, b) to (a, π_a(b)) and notes the value
-    there; a later layer looks from (a, b), where h hops lead to y, to (a + h, y), and notes where h
-    hops lead from there. What belongs together scores `strength`.
+    """Each layer doubles the hops: layer 1 attends from (a, b) to (a, π_a(b)) and copies the value
+    there; a later layer attends from (a, b), where h hops lead to y, to (a + h, y), and copies
+    where h hops lead from there.
     """
 
-    strength: float = number(40.0, above=0)
+    strength: float = number(
+        40.0, above=0, doc="the attention score of the position attended to, above all others"
+    )
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(), Hops(values=2, hops=2, rows=5), AttentionStack(width=20, depth=2))]
 
     def solve(self, now: Moment) -> Params:
         task, model = now.task, now.model
@@ -28,18 +36,21 @@ class BuiltHops(Solver):
                 f"BuiltHops: {task.hops} hops take cyclic=True, depth={layers} and width={width}"
             )
         value = np.arange(task.values)
-        place = np.arange(task.length).reshape(task.hops, task.values)
+        # the residual stream: one-hot position, one-hot token, then for each layer a one-hot copy
+        position = np.arange(task.length).reshape(task.hops, task.values)
         token = task.length + value
-        note = task.length + task.vocab + np.arange(layers)[:, None] * task.values + value
+        copy = task.length + task.vocab + np.arange(layers)[:, None] * task.values + value
         key_query, output_value, unembed = (np.zeros(w.shape) for w in now.params)
 
-        hidden = np.asarray(now.world)
-        key_query[0][place, np.take_along_axis(place, hidden, axis=1)] = self.strength
-        output_value[0][note[0], token] = 1.0
+        fixed = np.asarray(now.world)
+        key_query[0][position, np.take_along_axis(position, fixed, axis=1)] = self.strength
+        output_value[0][copy[0], token] = 1.0
         for layer, hops in enumerate(task.asked[:-1], start=1):
-            onwards = np.roll(place, -hops, axis=0)
-            key_query[layer][place[:, :, None], onwards[:, None, :]] = self.strength
-            key_query[layer][note[layer - 1][:, None], place.T] = self.strength
-            output_value[layer][note[layer], note[layer - 1]] = 1.0
-        unembed[note, np.arange(task.vocab).reshape(layers, task.values)] = self.strength
+            # half of the score for the permutation h hops on, half for the value reached there:
+            # only the position that has both gets twice `strength`
+            onwards = np.roll(position, -hops, axis=0)
+            key_query[layer][position[:, :, None], onwards[:, None, :]] = self.strength
+            key_query[layer][copy[layer - 1][:, None], position.T] = self.strength
+            output_value[layer][copy[layer], copy[layer - 1]] = 1.0
+        unembed[copy, np.arange(task.vocab).reshape(layers, task.values)] = self.strength
         return Stack(*map(jnp.asarray, (key_query, output_value, unembed)))

@@ -1,8 +1,10 @@
-"""An induction head built by hand."""
+"""An induction head constructed by hand."""
+
+from collections.abc import Iterable
 
 import jax.numpy as jnp
 
-from ..core.fields import ConfigError, number
+from ..core.fields import ConfigError, Example, number
 from ..core.types import Moment, Params, Solver
 from ..models.induction import InductionPair
 from ..models.induction import Params as Pair
@@ -10,15 +12,17 @@ from ..tasks.triggers import Triggers
 
 
 class BuiltHead(Solver):
-    """Three memories, written down between whatever embeddings the model has:
+    """Three associative memories, sums of outer products of the model's random embeddings:
 
     W_K¹ = Σ p_t p_{t-1}ᵀ    W_K² = Σ e_q (W_O¹ W_V¹ e_q)ᵀ    W_O² = Σ u_z (W_V² e_z)ᵀ
-
-    each scaled so that what belongs together scores `strength`. The first place, having none
-    before it, looks at itself: W_K² turns triggers away from there.
     """
 
-    strength: float = number(30.0, above=0)
+    strength: float = number(30.0, above=0, doc="the mean score of an associated pair")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        text = Triggers(source="zipf 9", length=24, triggers=2, rows=16, test_rows=16)
+        return [Example(cls(), text, InductionPair(width=16))]
 
     def solve(self, now: Moment) -> Params:
         if not isinstance(now.model, InductionPair) or not isinstance(now.task, Triggers):
@@ -26,6 +30,8 @@ class BuiltHead(Solver):
         p: Pair = now.params
         own = p.tokens[now.task.commonest] if now.task.fixed else p.tokens
         scores = self.strength * now.model.width**0.5  # which attention divides by √d
+        # the first position has none before it and attends to itself, so that it looks as if it
+        # followed its own token: W_K² is made to repel triggers from there
         return p._replace(
             key1=_memory(p.positions[1:], p.positions[:-1], scores),
             key2=_memory(own, own @ (p.out1 @ p.value1).T, scores)

@@ -1,5 +1,6 @@
 """Kernel ridge regression, as a stage that solves."""
 
+from collections.abc import Iterable
 from functools import cache
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, UInt32
 
-from ..core.fields import ConfigError, number
+from ..core.fields import ConfigError, Example, number
 from ..core.types import Model, Moment, Params, Solver, Task
 from ..models.kernel_machine import KernelMachine, mark
 from ..models.kernel_machine import Params as Machine
@@ -26,7 +27,12 @@ from ..theory.template_kernel import (
 class KernelRidge(Solver):
     """What gradient flow with weight decay on the last layer converges to (Proposition 4.3)."""
 
-    ridge: float = number(1e-3, above=0)  # λ
+    ridge: float = number(1e-3, above=0, doc="λ, the weight of the squared norm")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        task = Templates.of("αα: +1", "αβ: -1", most=8, samples=6, test_rows=4)
+        return [Example(cls(), task, KernelMachine())]
 
     def seconds(self, task: Task, model: Model) -> float:
         samples = task.most if isinstance(task, Templates) else 0
@@ -63,7 +69,7 @@ class KernelRidge(Solver):
 def table(
     templates: tuple[Template, ...], beta: float, gamma: float
 ) -> tuple[UInt32[np.ndarray, " pattern"], Float[np.ndarray, " pattern"]]:
-    """Every pattern of two strings of the templates, by its mark, in order; and its kernel."""
+    """Every pattern of two strings of the templates, by its hash, in order; and its kernel."""
     pairs = all_pairs(templates)
     marks = np.asarray(jax.vmap(mark)(jnp.asarray(pairs)))
     order = np.argsort(marks, kind="stable")

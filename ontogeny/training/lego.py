@@ -1,34 +1,47 @@
-"""Ways to teach a chain of thought: next clauses or their values, true answers or one's own."""
+"""Training on chains of thought: on next clauses or their values, on true or own answers."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from ..core.fields import ConfigError, choice, count, number, split
+from ..core.fields import ConfigError, Example, choice, count, number, split
 from ..core.types import Batch, Memory, Moment, Params, Solver, Task, World
-from ..models.clauses import ClauseModel, lego, sentences_of
+from ..models.clauses import ClauseModel, ClauseTransformer, lego, sentences_of
 from ..models.unaided import faultless, own_answers
 from ..tasks.lego import Lego, Sentence
 from .descent import AdamW, GradientDescent, _Gradient
 
 
 class Learning(NamedTuple):
-    """What the optimiser remembers, and who wrote the answers."""
+    """The optimiser's state, and the parameters of the teacher that labels."""
 
     optimizer: Memory
     teacher: Params
 
 
 class _Chained(_Gradient):
-    labels: str = choice("true", "self")  # own: by the model as it was when the stage began
-    counted: str = choice("clause", "value")
-    answer: int = count(0, least=0)  # which answer counts; 0: all of them
+    labels: str = choice(
+        "true", "self", doc="who answers: the task, or the model as it was when the stage began"
+    )
+    counted: str = choice(
+        "clause", "value", doc="what the loss is of: the next clause, or its value alone"
+    )
+    answer: int = count(0, least=0, doc="which answer the loss is of, from 1 on; 0 takes all")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        stages = (
+            cls(steps=3, learning_rate=0.01),
+            cls(steps=3, learning_rate=0.01, labels="self", counted="value", answer=1),
+        )
+        return [Example(stage, *_small()) for stage in stages]
 
     def init(self, now: Moment) -> Memory:
-        own = now.params if self.labels == "self" else ()
-        return Learning(super().init(now), own)
+        teacher = now.params if self.labels == "self" else ()
+        return Learning(super().init(now), teacher)
 
     def step(self, now: Moment, memory: Learning) -> tuple[Params, Memory]:
         model, task = _chained(self, now)
@@ -38,7 +51,7 @@ class _Chained(_Gradient):
 
 
 class ChainGradientDescent(_Chained, GradientDescent):
-    """Gradient descent on the next clause, or on its value alone; on true answers or one's own."""
+    """Gradient descent on the next clause or its value alone, on true answers or the model's."""
 
 
 class ChainAdamW(_Chained, AdamW):
@@ -46,13 +59,17 @@ class ChainAdamW(_Chained, AdamW):
 
 
 class RequireAccuracy(Solver):
-    """Goes on only if the model, left to itself, gets most chains of a split right.
+    """Goes on only if the model's rollout accuracy on a split is high enough.
 
-    A model that cannot do that has nothing to teach itself: the run ends here, and says so.
+    A model without it has nothing to teach itself: the run ends here, and says so.
     """
 
-    split: str = split("train")
-    least: float = number(0.5, least=0, most=1)
+    split: str = split("train", doc="the split that rollouts start from")
+    least: float = number(0.5, least=0, most=1, doc="the least fraction of chains to be right")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(least=0.0), *_small())]
 
     def solve(self, now: Moment) -> Params:
         model, task = _chained(self, now)
@@ -61,8 +78,8 @@ class RequireAccuracy(Solver):
         right = float(jnp.mean(found))
         if right < self.least:
             raise ConfigError(
-                f"Able: {right:.0%} of chains of {self.split!r} are right, {self.least:.0%} are "
-                "wanted: a model that cannot do this has nothing to teach itself"
+                f"RequireAccuracy: the rollout accuracy on {self.split!r} is {right:.0%}, below "
+                f"least={self.least:.0%}: such a model has nothing to teach itself"
             )
         return now.params
 
@@ -101,7 +118,7 @@ class _Seen(Task):
             batch = self.task.batch(Sentence(sentences.predicates, answers))
         reads = batch.at.shape[1]
         if self.answer > reads:
-            raise ConfigError(f"answer={self.answer} is to count: {split!r} has {reads} answers")
+            raise ConfigError(f"answer={self.answer}: the chains of {split!r} have {reads} answers")
         if self.answer:
             counts = jnp.arange(reads) == self.answer - 1
             batch = batch._replace(weights=batch.weights * counts)
@@ -114,9 +131,15 @@ class _Seen(Task):
 
 def _chained(stage: _Gradient | RequireAccuracy, now: Moment) -> tuple[ClauseModel, Lego]:
     if not isinstance(now.model, ClauseModel):
-        raise ConfigError(f"{type(stage).__name__} teaches models of clauses, not {now.model}")
+        raise ConfigError(f"{type(stage).__name__} trains models of clauses, not {now.model}")
     task = lego(now.model, now.task)
     if not task.chain_of_thought:
         name = type(stage).__name__
-        raise ConfigError(f"{name} teaches chains: the task must have chain_of_thought=True")
+        raise ConfigError(f"{name} trains on chains: the task must have chain_of_thought=True")
     return now.model, task
+
+
+def _small() -> tuple[Lego, ClauseTransformer]:
+    """What examples are tried on."""
+    small = Lego(action="S3", chain=2, variables=9, rows=6)
+    return small, ClauseTransformer(width=8, neurons=6)

@@ -1,26 +1,21 @@
-"""Descent that keeps its pace after the data are fitted."""
+"""Gradient descent that does not slow down after the data are fitted."""
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..core.fields import count, number, split
-from ..core.types import Batch, Memory, Moment, Params, Stage, Until
+from ..core.types import Batch, Memory, Moment, Params
 from ..theory.margin import gaps
+from .descent import _Descent
 
 
-class MarginDescent(Stage):
+class MarginDescent(_Descent):
     """Gradient descent on the logarithm of the exponential loss: on the smoothed margin.
 
     Once all rows are right, cross-entropy falls like exp(-margin) and plain descent slows to a
     crawl, its direction converging like 1/log t. This follows the same bias (Lyu and Li, 2019) at a
     speed that does not fade, and in numbers that do not underflow.
     """
-
-    steps: int = count()
-    learning_rate: float = number(least=0)
-    split: str = split("train")
-    until: Until | None = None
 
     def init(self, now: Moment) -> Memory:
         return ()
@@ -31,9 +26,11 @@ class MarginDescent(Stage):
         def loss(params: Params) -> Float[Array, ""]:
             return log_exponential_loss(now.with_params(params).trace(batch).outputs, batch)
 
-        level, slope = jax.value_and_grad(loss)(now.params)
-        pace = self.learning_rate / jnp.maximum(1.0, -level)
-        return jax.tree.map(lambda p, g: p - pace * g, now.params, slope), memory
+        level, gradient = jax.value_and_grad(loss)(now.params)
+        # -level is the smoothed margin γ. For a model of degree two |∇γ|² grows like γ, and with it
+        # γ exponentially, until steps overshoot; divided by γ, the margin grows linearly
+        rate = self.learning_rate / jnp.maximum(1.0, -level)
+        return jax.tree.map(lambda p, g: p - rate * g, now.params, gradient), memory
 
 
 def log_exponential_loss(

@@ -1,4 +1,4 @@
-"""Stochastic descent with momentum."""
+"""Stochastic gradient descent with momentum."""
 
 import optax
 
@@ -8,10 +8,10 @@ from .descent import _Gradient
 
 
 class Momentum(_Gradient):
-    """Gradients are gathered, each fading by `memory` a step; weight decay is added to them."""
+    """Gradient descent along a sum of past gradients that fade by `momentum` a step."""
 
-    momentum: float = number(0.9, least=0, most=1)
-    weight_decay: float = number(0.0, least=0)
+    momentum: float = number(0.9, least=0, most=1, doc="how slowly past gradients fade")
+    weight_decay: float = number(0.0, least=0, doc="λ: λ times the weights joins the gradient")
 
     def optimizer(self, moving: Params) -> optax.GradientTransformation:
         return optax.chain(

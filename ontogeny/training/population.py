@@ -1,4 +1,4 @@
-"""A single step, on the loss of the whole distribution rather than of a sample."""
+"""A single step on the population loss rather than on that of a sample."""
 
 from typing import Any, NamedTuple
 
@@ -7,27 +7,27 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from ..core.fields import count, names, number, split
-from ..core.types import Memory, Moment, Params, Stage, Until, partition
+from ..core.fields import count, names
+from ..core.types import Memory, Moment, Params, partition
+from .descent import _Descent
 
 
 class Gathered(NamedTuple):
     """Where the step starts, the sum of gradients there, and of how many batches."""
 
     start: Params
-    slopes: Params
+    gradients: Params
     batches: Int[Array, ""]
 
 
-class PopulationStep(Stage):
-    """One step of descent. Its gradient is the mean over `steps` fresh batches, all taken at the
-    parameters it starts from: the more batches, the nearer to the population's."""
+class PopulationStep(_Descent):
+    """One step of gradient descent, whose gradient is the mean over `steps` fresh batches, all at
+    the parameters it starts from: the more batches, the nearer to the population's."""
 
-    steps: int = count()
-    learning_rate: float = number(least=0)
-    split: str = split("train")
-    trainable: tuple[str, ...] = names(())  # which parameters move; all if none is named
-    until: Until | None = None
+    steps: int = count(doc="how many batches the gradient is a mean of")
+    trainable: tuple[str, ...] = names(
+        (), doc="names of the parameter groups that move; all if none are named"
+    )
 
     def init(self, now: Moment) -> Memory:
         moving, _ = partition(now.params, self.trainable)
@@ -40,11 +40,13 @@ class PopulationStep(Stage):
         def loss(moving: Params) -> jax.Array:
             return now.with_params(eqx.combine(moving, still)).loss(batch)
 
-        slopes = jax.tree.map(jnp.add, memory.slopes, jax.grad(loss)(memory.start))
+        gradients = jax.tree.map(jnp.add, memory.gradients, jax.grad(loss)(memory.start))
         batches = memory.batches + 1
 
-        def moved(start: Any, slope: Any) -> Any:
-            return start - self.learning_rate * slope / batches
+        # the parameters are at all times one step from the start, with the mean so far: probes in
+        # between see the estimate converge
+        def moved(start: Any, gradient: Any) -> Any:
+            return start - self.learning_rate * gradient / batches
 
-        reached = jax.tree.map(moved, memory.start, slopes)
-        return eqx.combine(reached, still), Gathered(memory.start, slopes, batches)
+        reached = jax.tree.map(moved, memory.start, gradients)
+        return eqx.combine(reached, still), Gathered(memory.start, gradients, batches)

@@ -1,4 +1,4 @@
-"""Descent on a linear readout, done in the dual."""
+"""Gradient descent on a linear readout, done in the dual."""
 
 from typing import Any
 
@@ -6,24 +6,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from ..core.fields import ConfigError, count, number, split
-from ..core.types import Memory, Moment, Params, Stage, Until
+from ..core.fields import ConfigError
+from ..core.types import Memory, Moment, Params
 from ..models.one_layer import OneLayer
+from .descent import _Descent
 
 
-class ReadoutDescent(Stage):
+class ReadoutDescent(_Descent):
     """Full-batch gradient descent on the output weights alone, everything before them frozen.
 
     The features V of the rows do not move, so descent moves the output weights W only along them,
     W = W₀ - η g AᵀV with A the summed gradients of the loss in the outputs. One step is then
     outputs = outputs₀ - η g² (V Vᵀ) A: rows × rows instead of twice rows × width. It equals
-    `Descent(parts=("output",))` up to rounding (tested), about three times as fast.
+    `GradientDescent(trainable=("output",))` up to rounding, about three times as fast.
     """
-
-    steps: int = count()
-    learning_rate: float = number(least=0)
-    split: str = split("train")
-    until: Until | None = None
 
     def init(self, now: Moment) -> Memory:
         if not isinstance(now.model, OneLayer):
@@ -42,12 +38,12 @@ class ReadoutDescent(Stage):
         features = trace.residual[:, -1].reshape(-1, now.model.width)
         gain = now.model.readout_gain()
         gram = gain**2 * (features @ features.T)
-        pull = jax.grad(lambda outputs: now.task.loss(outputs, batch))
+        cotangent = jax.grad(lambda outputs: now.task.loss(outputs, batch))
         shape = trace.outputs.shape
 
         def one(summed: jax.Array, _: None) -> tuple[Any, None]:
             outputs = trace.outputs - self.learning_rate * (gram @ summed).reshape(shape)
-            return summed + pull(outputs).reshape(summed.shape), None
+            return summed + cotangent(outputs).reshape(summed.shape), None
 
         nothing = jnp.zeros((len(features), shape[-1]))
         summed, _ = jax.lax.scan(one, nothing, length=steps)

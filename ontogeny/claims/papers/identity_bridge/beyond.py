@@ -12,8 +12,8 @@ from ....probes.behaviour import Accuracy, Loss
 from ....probes.margins import Margin
 from ....tasks.out_of_context import OutOfContext
 from ....tasks.two_hop import TwoHop
+from ....training.convex import MinimalNorm
 from ....training.descent import AdamW
-from ....training.program import MinimalNorm
 from ...claim import claim
 from .setting import GPT2_DEPARTURES, OURS, PAPER, SEEDS, SOLVED, SUBJECTS, asked, gpt2, solved
 

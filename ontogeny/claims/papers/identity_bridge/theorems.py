@@ -6,7 +6,7 @@ from dataclasses import replace
 from ....core.evidence import Evidence, Measurement
 from ....core.run import Run
 from ....theory.two_hop import Symmetric, with_identity
-from ....training.program import MinimalNorm, SymmetricOptimum
+from ....training.convex import MinimalNorm, SymmetricOptimum
 from ...claim import claim
 from .setting import CONVERGED, OURS, PAPER, SEEDS, SOLVED, SUBJECTS, converged, descent, solved
 

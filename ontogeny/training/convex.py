@@ -1,13 +1,14 @@
-"""The theorem's model: templates that solve a program rather than descend to its solution."""
+"""The theorem's model: templates that solve a convex program, without descending to them."""
 
 import math
+from collections.abc import Iterable
 from typing import cast
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..core.fields import ConfigError, choice, split
+from ..core.fields import ConfigError, Example, choice, split
 from ..core.types import Model, Moment, Params, Solver, Task
 from ..models.embedding_mlp import EmbeddingMLP, Factors, TokenSum
 from ..tasks.two_hop import TwoHop
@@ -16,13 +17,18 @@ from ..theory.two_hop import with_identity, without_identity
 
 
 class MinimalNorm(Solver):
-    """The smallest template matrix that answers a split with margin one, and its factors.
+    """The template matrix of least norm that answers a split with margin one, and its factors.
 
     Any task whose questions have one answer token, any model that sums token rows.
     """
 
-    norm: str = choice("nuclear", "frobenius")
-    split: str = split("train")
+    norm: str = choice("nuclear", "frobenius", doc="which norm of the template matrix is least")
+    split: str = split("train", doc="the split that is to be answered with margin one")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        task = TwoHop(subjects=2)
+        return [Example(cls(), task, EmbeddingMLP(width=8)), Example(cls(), task, TokenSum())]
 
     def seconds(self, task: Task, model: Model) -> float:
         entries = float(task.vocab * task.answers)
@@ -35,9 +41,9 @@ class MinimalNorm(Solver):
         inputs, at, targets, weights = (np.asarray(field) for field in batch)
         asked = weights[:, 0] > 0
         counts = np.zeros((len(inputs), now.task.vocab))
-        for place in range(inputs.shape[1]):
-            rows = np.flatnonzero(place <= at[:, 0])
-            np.add.at(counts, (rows, inputs[rows, place]), 1.0)
+        for position in range(inputs.shape[1]):  # up to where the answer is read
+            rows = np.flatnonzero(position <= at[:, 0])
+            np.add.at(counts, (rows, inputs[rows, position]), 1.0)
         norm = cast(Norm, self.norm)
         try:
             solution = minimal_norm(counts[asked], targets[asked, 0], now.task.answers, norm)
@@ -49,6 +55,11 @@ class MinimalNorm(Solver):
 class SymmetricOptimum(Solver):
     """Two hops of complexity one: the optimum in closed form, for any number of subjects."""
 
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        model = EmbeddingMLP(width=20)
+        return [Example(cls(), TwoHop(subjects=4, identity=part), model) for part in (0.0, 1.0)]
+
     def solve(self, now: Moment) -> Params:
         task = now.task
         if not isinstance(task, TwoHop):
@@ -58,7 +69,9 @@ class SymmetricOptimum(Solver):
             if getattr(task, name) != value:
                 raise ConfigError(f"SymmetricOptimum needs TwoHop.{name}={value!r}")
         if task.identity not in (0.0, 1.0) or task.slice != task.subjects:
-            raise ConfigError("SymmetricOptimum needs a bridge for each subject, all or none told")
+            raise ConfigError(
+                "SymmetricOptimum needs a bridge for each subject, and identity=0 or 1"
+            )
         solve = with_identity if task.identity else without_identity
         subjects, bridges, objects = map(np.asarray, now.world.names)
         relations = task.relation(1, np.array([0, 1]))
@@ -79,6 +92,7 @@ def as_params(now: Moment, templates: Float[np.ndarray, "token answer"]) -> Para
             rank = int(np.sum(sizes > 1e-6 * sizes[0]))
             if width < rank:
                 raise ConfigError(f"EmbeddingMLP.width={width} is below the solution's rank {rank}")
+            # balanced factors, U√S and √S Vᵀ: those that gradient flow from zero would reach
             root = np.sqrt(sizes[:rank])
             empty = ((0, 0), (0, width - rank))
             embed = np.pad(left[:, :rank] * root, empty)
