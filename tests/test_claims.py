@@ -264,8 +264,8 @@ def test_all_claims_are_planned_together_from_nothing(scale):
 
 
 def test_what_is_solved_and_what_computes_nothing_are_planned_side_by_side():
-    names = ["an_ov_identity_begins_to_copy_at_any_width", "gradients_have_the_stated_form"]
-    names += ["an_induction_head_can_be_written_down"]
+    names = ["a_vo_identity_begins_to_copy_at_any_width", "gradients_have_the_stated_form"]
+    names += ["an_induction_head_can_be_constructed"]
     every = [
         spec
         for name in names

@@ -125,7 +125,7 @@ def test_a_small_model_learns_its_premises(told):
     for part in ("similarity loss", "attribution loss"):
         losses = run.curve(part)
         assert (losses[:, -1] < losses[:, 0] / 2).all()
-    assert run.curve("source success")[:, -1].min() > run.curve("source success")[:, 0].max()
+    assert run.curve("source accuracy")[:, -1].min() > run.curve("source accuracy")[:, 0].max()
     assert run.curve("resemblance by layer").shape == (2, 4, 4)
     np.testing.assert_array_equal(
         run.curve("resemblance by layer")[..., -2], run.curve("resemblance")

@@ -102,7 +102,7 @@ def test_shifts_are_of_the_object_since_the_beginning(asked):
     assert now["train loss"] < first["train loss"]
     shares = {kind: now[f"{kind} chains"] for kind in ("kept", "gained", "wrong")}
     np.testing.assert_allclose(sum(shares.values()), 1)
-    np.testing.assert_allclose(shares["kept"] + shares["gained"], now["success"])
+    np.testing.assert_allclose(shares["kept"] + shares["gained"], now["accuracy"])
     whole = sum(shares[kind] * now[f"shift, {kind}"] for kind in shares)
     np.testing.assert_allclose(whole, now["probability"] - first["probability"], atol=1e-12)
     chain = next(chain for chain in trainer.test if chain.second.relation == "head")

@@ -46,7 +46,7 @@ PROGRAMS = Path(__file__).parent.parent.parent / "bench"
 CLAIMS = {
     "one-layer": "similarity_must_come_before_attributes",
     "embedding-MLP": "identity_bridges_let_two_hops_compose",
-    "templates": "same_or_different_of_unseen_symbols",
+    "templates": "transformers_tell_same_from_different_on_unseen_symbols",
     "induction": "three_memories_make_an_induction_head",
     "LEGO": "c6_generalizes_farther_in_length_than_s5",
     "GPT-2": "joint_training_yields_analogy_in_gpt2",

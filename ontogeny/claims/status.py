@@ -59,7 +59,7 @@ class Standing:
 
 AGAIN = {
     "changed": "Judged before a change of its experiments or of their code.",
-    "lost": "Some of its runs are missing or damaged.",
+    "missing": "Some of its runs are missing or damaged.",
 }
 
 
@@ -75,13 +75,13 @@ def standing(claim: Claim, store: Store, scale: Scale) -> Standing | None:
         return Standing(claim, scale, last, note=AGAIN["changed"])
     found = recall(claim.named(scale), last["seeds"], store)
     if found is None:
-        return Standing(claim, scale, last, note=AGAIN["lost"])
+        return Standing(claim, scale, last, note=AGAIN["missing"])
     verdict = weigh(claim, scale, found, last["seeds"]).as_json()
     return Standing(claim, scale, verdict, found, _environment(claim, scale, store))
 
 
 def last_said(claim: Claim, store: Store, scale: Scale) -> Standing:
-    """A claim's last verdict as it was said, without a look at its runs."""
+    """A claim's last verdict as it was said, without reading its runs."""
     blank = Verdict(claim, scale, [], claim.seeds, 0.0).as_json()
     if claim.untested:
         return Standing(claim, scale, blank)

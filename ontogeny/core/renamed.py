@@ -2,16 +2,16 @@
 
 CLAIMS: dict[str, str] = {
     # abstract symbols
-    "an_identity_makes_symbols_abstract": "a_qk_identity_generalizes_to_unseen_variable_names",
+    "an_identity_makes_symbols_abstract": "a_kq_identity_generalizes_to_unseen_variable_names",
     "programs_are_understood_with_far_fewer_samples": (
-        "a_qk_identity_cuts_the_samples_for_unseen_variable_names"
+        "a_kq_identity_cuts_the_samples_for_unseen_variable_names"
     ),
     "symbols_are_answered_with_far_fewer_samples": (
         "both_identities_cut_the_samples_for_symbolic_answers"
     ),
-    "an_identity_repairs_copying_at_every_width": "an_ov_identity_repairs_copying_at_every_width",
+    "an_identity_repairs_copying_at_every_width": "a_vo_identity_repairs_copying_at_every_width",
     "told_which_tokens_are_equal_an_mlp_generalises": "an_mlp_given_token_equalities_generalizes",
-    "an_identity_helps_with_majorities": "a_qk_identity_helps_with_majorities",
+    "an_identity_helps_with_majorities": "a_kq_identity_helps_with_majorities",
     "kernel_regression_understands_unseen_symbols": (
         "kernel_regression_generalizes_to_unseen_symbols"
     ),
@@ -22,7 +22,7 @@ CLAIMS: dict[str, str] = {
     "a_singular_matrix_prevents_generalisation": (
         "a_singular_template_matrix_prevents_generalization"
     ),
-    "an_identity_begins_to_copy_at_any_width": "an_ov_identity_begins_to_copy_at_any_width",
+    "an_identity_begins_to_copy_at_any_width": "a_vo_identity_begins_to_copy_at_any_width",
     "perceptrons_cannot_tell_unseen_strings_apart": "mlps_cannot_tell_unseen_strings_apart",
     "depth_helps": "two_layers_need_fewer_samples_than_one",
     "heads_help": "more_heads_need_fewer_samples",
@@ -138,10 +138,17 @@ CLAIMS: dict[str, str] = {
     "keys_wait_for_outputs": "outputs_are_learnt_alone_and_keys_are_not",
     "triggers_of_each_sequence_are_matched_too": "random_triggers_are_matched_too",
     "mixtures_teach_hops_that_are_read_at_the_end": (
-        "a_mixture_teaches_hops_read_after_the_last_layer"
+        "hops_read_after_the_last_layer_are_learnt_from_a_mixture"
     ),
     "a_mixture_costs_in_proportion_to_hops": "steps_on_a_mixture_grow_about_linearly_with_hops",
     "truncation_turns_the_into_the_answer": "truncating_the_right_late_layer_favours_the_answer",
+    "same_or_different_of_unseen_symbols": (
+        "transformers_tell_same_from_different_on_unseen_symbols"
+    ),
+    "without_bridges_no_two_hops_in_one_layer": ("without_bridges_two_hops_fail_in_one_layer"),
+    "without_bridges_no_two_hops_in_gpt2": ("without_bridges_two_hops_fail_in_gpt2"),
+    "only_easy_examples_teach_hard_ones": ("hard_hops_are_learnt_only_with_easy_ones"),
+    "an_induction_head_can_be_written_down": ("an_induction_head_can_be_constructed"),
 }
 
 COMMANDS = {"vary": "sweep", "real": "llm"}

@@ -110,8 +110,8 @@ class _AnalogyTrainer(FineTuner):
             {
                 "similarity loss": mean_loss(model, self.similarity, size),
                 "attribution loss": mean_loss(model, self.attribution, size),
-                "source success": np.mean(known.likelihoods.argmax(axis=1) == right),
-                "success": np.mean(found.likelihoods.argmax(axis=1) == right),
+                "source accuracy": np.mean(known.likelihoods.argmax(axis=1) == right),
+                "accuracy": np.mean(found.likelihoods.argmax(axis=1) == right),
                 "resemblance": pairs[-2],
                 "resemblance by layer": pairs,
                 "strangers by layer": strangers,

@@ -123,7 +123,7 @@ class _DiagonalTrainer(Trainer):
 
     def evaluate(self) -> dict[str, np.ndarray]:
         chance = self.found.chance
-        parts = {"match": self.found.kq, "copy": self.found.vo}
+        parts = {"KQ diagonal": self.found.kq, "VO diagonal": self.found.vo}
         found = {}
         for name, values in parts.items():
             own = values.reshape(-1)[self.own] / chance

@@ -62,7 +62,7 @@ class _TruncationTrainer(Trainer):
                 "log-odds": own.mean(),
                 "log-odds by layer": own.mean(axis=1),
                 "chosen log-odds": own[chosen].mean(),
-                "chosen success": (own[chosen] > 0).mean(),
+                "chosen accuracy": (own[chosen] > 0).mean(),
                 "chosen layer": self._late()[chosen],
             }
         )

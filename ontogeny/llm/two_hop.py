@@ -112,7 +112,7 @@ class _TwoHopTrainer(FineTuner):
         }
         found = {
             "train loss": mean_loss(self.loaded.model, self.sentences, self.settings.batch_size),
-            "success": now.right.mean(),
+            "accuracy": now.right.mean(),
             "probability": now.probability.mean(),
             "share": now.share.mean(),
         }

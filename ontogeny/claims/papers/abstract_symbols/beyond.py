@@ -1,4 +1,4 @@
-"""Beyond the paper: how many samples a task takes, told from its templates alone."""
+"""Beyond the paper: how many samples a task takes, predicted from its templates alone."""
 
 from collections.abc import Iterator, Mapping
 

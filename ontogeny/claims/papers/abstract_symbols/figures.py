@@ -53,7 +53,7 @@ HALF = 0.5  # the level of the test loss, or of the test error, at which a task 
     matching=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale), **KQ_IDENTITY),
     mlp=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale), **MLP),
 )
-def same_or_different_of_unseen_symbols(
+def transformers_tell_same_from_different_on_unseen_symbols(
     plain: Runs, matching: Runs, mlp: Runs
 ) -> Iterator[Evidence]:
     """Whether two unseen symbols are the same a transformer learns from enough samples, with an
@@ -78,7 +78,7 @@ def same_or_different_of_unseen_symbols(
     plain=lambda scale: trained_on(scale, PRINT_NUMBER, 256),
     matching=lambda scale: trained_on(scale, PRINT_NUMBER, 256, **KQ_IDENTITY),
 )
-def a_qk_identity_generalizes_to_unseen_variable_names(
+def a_kq_identity_generalizes_to_unseen_variable_names(
     plain: Run, matching: Run
 ) -> Iterator[Evidence]:
     """Trained on 256 programs, a transformer does not understand them with other variable names;
@@ -96,7 +96,7 @@ def a_qk_identity_generalizes_to_unseen_variable_names(
     plain=lambda scale: trained(scale, PRINT_NUMBER, UPTO(scale)),
     matching=lambda scale: trained(scale, PRINT_NUMBER, UPTO(scale), **KQ_IDENTITY),
 )
-def a_qk_identity_cuts_the_samples_for_unseen_variable_names(
+def a_kq_identity_cuts_the_samples_for_unseen_variable_names(
     plain: Runs, matching: Runs
 ) -> Iterator[Evidence]:
     """With ever more samples a transformer comes to understand programs with unseen variable names;
@@ -204,7 +204,7 @@ def larger_embeddings_copy_unseen_symbols_worse(by_width: Mapping[int, Runs]) ->
     departures=COPYING,
     by_width=lambda scale: _copying(scale, VO_IDENTITY),
 )
-def an_ov_identity_repairs_copying_at_every_width(
+def a_vo_identity_repairs_copying_at_every_width(
     by_width: Mapping[int, Runs],
 ) -> Iterator[Evidence]:
     """With W_V W_Oᵀ + b I a transformer copies unseen symbols after a handful of samples, whatever
@@ -317,7 +317,7 @@ def majorities_of_longer_strings_are_harder(by_task: Mapping[str, Runs]) -> Iter
         length: trained(scale, majority(length), FEW(scale)) for length in MAJORITIES
     },
 )
-def a_qk_identity_helps_with_majorities(
+def a_kq_identity_helps_with_majorities(
     matching: Mapping[int, Runs], plain: Mapping[int, Runs]
 ) -> Iterator[Evidence]:
     """With W_K W_Qᵀ + a I majorities are learnt from a tenth of the samples."""

@@ -51,8 +51,8 @@ def identities_help_a_small_gpt2_on_wikitext(plain: Run, identities: Run) -> Ite
 def pretraining_generalizes_templates_to_unseen_words(
     pretrained: dict[int, Run], scratch: dict[int, Run]
 ) -> Iterator[Evidence]:
-    """Tuned on a few dozen strings, a pretrained model tells templates apart in words that it was
-    never tuned on; one that begins from nothing does not."""
+    """Finetuned on a few dozen strings, a pretrained model tells templates apart in words that were
+    not in training; one that begins from nothing does not."""
     for n in TUNED_SAMPLES:
         tuned = pretrained[n].best("test loss", by="validation loss")
         begun = scratch[n].best("test loss", by="validation loss")
@@ -68,7 +68,7 @@ def pretraining_generalizes_templates_to_unseen_words(
         "{model} instead of GPT-2",
         "a head is strong if its trace over norm is four times what chance gives; each seed has a "
         "third of the heads to itself",
-        "the bounds were written after a look at the heads",
+        "the bounds were written after seeing the heads",
     ),
     pretrained=HeadDiagonals(),
     scratch=HeadDiagonals(start="fresh"),
@@ -76,7 +76,7 @@ def pretraining_generalizes_templates_to_unseen_words(
 def pretrained_heads_have_strong_diagonals(pretrained: Run, scratch: Run) -> Iterator[Evidence]:
     """Several heads of a pretrained model have a diagonal, in W_K W_Qᵀ and in W_V W_Oᵀ, that stands
     out from their other weights; heads that have learnt nothing have none."""
-    for part in ("match", "copy"):
-        strong = f"{part}, strong heads"
+    for diagonal in ("KQ diagonal", "VO diagonal"):
+        strong = f"{diagonal}, strong heads"
         yield pretrained.final(strong).above(0.05)
         yield scratch.final(strong).below(0.01)

@@ -232,7 +232,7 @@ def wide_attention_does_not_begin_to_copy(by_width: Mapping[int, Run]) -> Iterat
     departures=("4 heads of 64; 32 symbols in training, 10 to test",),
     by_width=_at_initialisation(1.0, {"transfer of b": Transfer("test", trainable=("b",))}),
 )
-def an_ov_identity_begins_to_copy_at_any_width(by_width: Mapping[int, Run]) -> Iterator[Evidence]:
+def a_vo_identity_begins_to_copy_at_any_width(by_width: Mapping[int, Run]) -> Iterator[Evidence]:
     """With W_V W_Oᵀ + b I the loss on unseen symbols falls at the start of training by a constant,
     however wide the embedding: as fast as the training loss."""
     for width, run in by_width.items():

@@ -12,7 +12,7 @@ DEPARTURES = (
     "{model} instead of Llama-3-1B and Qwen-2.5-1.5B",
     "low-rank adapters of rank 8, instead of all weights",
     "our own tuples, 37 for each seed, instead of the paper's; 58 categories to choose from",
-    "premises are told as a beginning and what follows; only what follows is learnt",
+    "a premise is a prompt and a completion; only the completion counts in the loss",
 )
 
 
@@ -27,12 +27,12 @@ DEPARTURES = (
 def curriculum_order_matters_for_a_pretrained_model(
     joint: Run, late_attribution: Run, late_similarity: Run
 ) -> Iterator[Evidence]:
-    """Told all premises at once, or similarity first, a pretrained model concludes by analogy more
-    often than one told similarity last, and represents source and target more alike."""
-    last = late_similarity.final("success")
-    yield joint.final("success").exceeds(joint.initial("success"), by=0.1)
-    yield joint.final("success").exceeds(last, by=0.1, paper=0.73 - 0.53)
-    yield late_attribution.final("success").exceeds(last, by=0.1, paper=0.86 - 0.53)
+    """Finetuned on all premises at once, or on similarity first, a pretrained model concludes by
+    analogy more often than with similarity last, and represents source and target more alike."""
+    last = late_similarity.final("accuracy")
+    yield joint.final("accuracy").exceeds(joint.initial("accuracy"), by=0.1)
+    yield joint.final("accuracy").exceeds(last, by=0.1, paper=0.73 - 0.53)
+    yield late_attribution.final("accuracy").exceeds(last, by=0.1, paper=0.86 - 0.53)
     apart = late_similarity.final("resemblance")
     yield joint.final("resemblance").exceeds(apart, paper=0.8174 - 0.6431)
     yield late_attribution.final("resemblance").exceeds(apart, paper=0.7990 - 0.6431)
@@ -45,8 +45,8 @@ def curriculum_order_matters_for_a_pretrained_model(
     joint=NaturalAnalogy(order="joint"),
 )
 def finetuning_aligns_pairs_more_than_strangers(joint: Run) -> Iterator[Evidence]:
-    """Told all premises, a pretrained model comes to represent source and target more alike than a
-    source and a target of another category; the difference grows."""
+    """Finetuned on all premises, a pretrained model comes to represent source and target more alike
+    than a source and a target of another category; the difference grows."""
     yield joint.final("distinction").exceeds(joint.initial("distinction"), by=0.02)
 
 
@@ -58,10 +58,10 @@ def finetuning_aligns_pairs_more_than_strangers(joint: Run) -> Iterator[Evidence
     attribution=NaturalAnalogy(order="no similarity"),
 )
 def similarity_premises_add_to_attribution(joint: Run, attribution: Run) -> Iterator[Evidence]:
-    """A pretrained model that is only told what sources are answers for many targets, too: it knows
-    them, and learns how it is asked. Being told of the likeness adds to that."""
-    yield attribution.final("success").exceeds(attribution.initial("success"), by=0.1)
-    yield joint.final("success").exceeds(attribution.final("success"), by=0.1)
+    """Finetuned on attribution alone, a pretrained model answers for many targets, too: it knows
+    them, and learns the form of the question. Similarity premises add to that."""
+    yield attribution.final("accuracy").exceeds(attribution.initial("accuracy"), by=0.1)
+    yield joint.final("accuracy").exceeds(attribution.final("accuracy"), by=0.1)
 
 
 @pretrained_claim(
@@ -71,16 +71,16 @@ def similarity_premises_add_to_attribution(joint: Run, attribution: Run) -> Iter
     joint=NaturalAnalogy(order="joint", names="made up"),
     late_attribution=NaturalAnalogy(order="late attribution", names="made up"),
     late_similarity=NaturalAnalogy(order="late similarity", names="made up"),
-    untold=NaturalAnalogy(order="no attribution", names="made up"),
+    no_attribution=NaturalAnalogy(order="no attribution", names="made up"),
 )
 def curriculum_order_matters_for_made_up_names(
-    joint: Run, late_attribution: Run, late_similarity: Run, untold: Run
+    joint: Run, late_attribution: Run, late_similarity: Run, no_attribution: Run
 ) -> Iterator[Evidence]:
-    """Of entities with made-up names a pretrained model knows nothing; told what two share and what
-    one is, it concludes what the other is, unless it is told of the likeness last. What it makes of
-    the shared aspect alone is not enough."""
-    yield joint.initial("success").below(0.1)
+    """Of entities with made-up names a pretrained model knows nothing; finetuned on what two share
+    and on what one is, it concludes what the other is, unless similarity comes last. Similarity
+    premises alone are not enough."""
+    yield joint.initial("accuracy").below(0.1)
     for run in (joint, late_attribution):
-        yield run.final("success").exceeds(untold.final("success"), by=0.1)
-        yield run.final("success").exceeds(late_similarity.final("success"), by=0.1)
-    yield joint.final("source success").above(0.9)
+        yield run.final("accuracy").exceeds(no_attribution.final("accuracy"), by=0.1)
+        yield run.final("accuracy").exceeds(late_similarity.final("accuracy"), by=0.1)
+    yield joint.final("source accuracy").above(0.9)

@@ -43,8 +43,8 @@ from .setting import (
 def similarity_must_come_before_attributes(
     joint: Run, late_attribution: Run, late_similarity: Run
 ) -> Iterator[Evidence]:
-    """Trained jointly, or on similarity first, the model concludes by analogy; shown part of the
-    similarity last, it fits all premises and does not, because source and target stay unlike."""
+    """Trained jointly, or on similarity first, the model concludes by analogy; trained on part of
+    the similarity last, it fits all premises and does not: source and target stay unlike."""
     yield joint.final("accuracy").above(0.99, paper=1.0)
     yield late_attribution.final("accuracy").above(0.99, paper=1.0)
     yield late_similarity.final("remaining loss").below(0.05, paper=0.0061)
@@ -149,7 +149,7 @@ ROWS = (
         ("train loss", 0.1, 0.0953), above(0.9, 0.9642), above(0.95, 0.997),
     ),
     Row(
-        "without_bridges_no_two_hops_in_one_layer",
+        "without_bridges_two_hops_fail_in_one_layer",
         "Without bridges both hops are learnt, entity and bridge stay unlike, and nothing "
         "composes.",
         "Table 1, without identity bridge, one-layer",
@@ -157,7 +157,7 @@ ROWS = (
         ("train loss", 0.1, 0.0676), near(0.006, 0.05), below(0.05, 0.017),
     ),
     Row(
-        "without_bridges_no_two_hops_in_gpt2",
+        "without_bridges_two_hops_fail_in_gpt2",
         "Without bridges a GPT-2 learns both hops and composes nothing.",
         "Table 1, without identity bridge, GPT-2",
         {"plain": lambda scale: gpt2_two_hops(scale, identity=0.0)}, GPT2_DEPARTURES,

@@ -69,7 +69,7 @@ def a_wrong_identity_misleads_only_its_own_bridge(noisy: Run) -> Iterator[Eviden
 def compositions_in_training_do_not_replace_identity(
     bridged: Run, plain: Run
 ) -> Iterator[Evidence]:
-    """Shown the compositions of half the bridges but no identity, the embedding-MLP does not
+    """Trained on the compositions of half the bridges but no identity, the embedding-MLP does not
     compose through the others; with identity it does."""
     yield plain.final("composed in training").above(0.95)
     yield plain.final("composed not in training").below(0.05)
@@ -152,7 +152,7 @@ def names_of_two_tokens_break_the_bridge(spelled: Run, single: Run) -> Iterator[
 # ------------------------------------------------------- out-of-context reasoning, factors or not
 
 PUBLISHED = (
-    "classes, names and the share shown as published (20, 80, a quarter); sequences `n r .` "
+    "classes, names and the share in training as published (20, 80, a quarter); sequences `n r .` "
     "without noise tokens, initial weights of deviation 0.01",
 )
 WHERE = "Huang et al. 2025 (arXiv 2506.10887), the theory's source"
@@ -200,7 +200,7 @@ def the_nuclear_norm_draws_implications_and_the_frobenius_norm_does_not(
 def factorised_attention_draws_implications_and_merged_does_not(
     factorised: Run, merged: Run
 ) -> Iterator[Evidence]:
-    """Linear attention with output and value matrices apart draws implications it was never shown;
+    """Linear attention with output and value matrices apart draws implications not in training;
     with the two merged into one it fits as well and stays at chance or worse."""
     yield factorised.final("train loss").below(0.05)
     yield merged.final("train loss").below(0.05)

@@ -261,7 +261,7 @@ FORMS = ("alone", "first relation", "own relation")
     by_form=lambda scale: {form: gpt2(scale, form=form) for form in FORMS},
 )
 def identity_works_best_without_a_relation(by_form: dict[str, Run]) -> Iterator[Evidence]:
-    """A GPT-2 told of each bridge alone composes more than one told of it with the first relation,
-    or with a relation made for it."""
+    """A GPT-2 whose identity examples are the bridge alone composes more than one whose identity
+    examples have the first relation, or a relation of their own."""
     for form in FORMS[1:]:
         yield by_form["alone"].final("accuracy").exceeds(by_form[form].final("accuracy"))

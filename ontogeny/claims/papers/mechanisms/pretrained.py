@@ -25,9 +25,9 @@ LATE = 10
 def truncating_the_right_late_layer_favours_the_answer(truncated: Run) -> Iterator[Evidence]:
     """With the right late feed-forward layer truncated, a pretrained model gives the answer higher
     log-odds over the word that is merely common, and is right more often."""
-    odds, success = "chosen log-odds", "chosen success"
+    odds, accuracy = "chosen log-odds", "chosen accuracy"
     yield truncated.final(odds).exceeds(truncated.initial(odds), by=0.5)
-    yield truncated.final(success).exceeds(truncated.initial(success))
+    yield truncated.final(accuracy).exceeds(truncated.initial(accuracy))
 
 
 @pretrained_claim(
