@@ -84,5 +84,5 @@ def test_a_field_under_its_old_name_is_refused_with_the_new_one():
         ("trained.regime.0.rate", "trained.training.0.learning_rate"),
         ("looks", "evaluations"),
     ):
-        with pytest.raises(ConfigError, match=f"{old} is now called {new}"):
+        with pytest.raises(ConfigError, match=f"no field {old!r}: it is now called {new}"):
             changed(CHEAP, CHEAP.named(Scale.LAPTOP), [parse_change(f"{old}=1")])

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..core import renamed
 from ..core.external import AnyExperiment
 from ..core.fields import ConfigError, did_you_mean
 from ..core.run import Run
@@ -130,9 +129,6 @@ def changed(
         if not concerned:
             known = {p for experiment in result.values() for p in paths(experiment)}
             known |= {f"{name}.{p}" for name in claim.experiments for p in list(known)}
-            now = renamed.field(change.path)
-            if now in known:
-                raise ConfigError(f"{change.path} is now called {now}")
             raise ConfigError(
                 f"{claim.name} has no field {change.path!r}: {did_you_mean(change.path, known)}"
             )

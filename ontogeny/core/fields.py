@@ -5,6 +5,7 @@ import inspect
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, dataclass_transform
 
@@ -23,8 +24,12 @@ class ConfigError(ValueError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The tail of an error message: the closest known word, or all of them if there are few."""
+    """The tail of an error message: what an old name is called now, the closest known word, or all
+    known words if they are few."""
     known = sorted(known)
+    # Imported so, old names are no part of a run's record: none is stale when a name is added.
+    if now := import_module(".renamed", __package__).now(word, known):
+        return f"it is now called {now}"
     close = get_close_matches(word, known, n=1, cutoff=0.5)
     if close:
         return f"did you mean {close[0]!r}?"

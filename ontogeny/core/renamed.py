@@ -1,7 +1,13 @@
 """Old names and what they are called now: an old name gets an error that names the new one."""
 
+from collections.abc import Collection
+from itertools import product
+
 CLAIMS: dict[str, str] = {
     # abstract symbols
+    "same_or_different_of_unseen_symbols": (
+        "transformers_tell_same_from_different_on_unseen_symbols"
+    ),
     "an_identity_makes_symbols_abstract": "a_kq_identity_generalizes_to_unseen_variable_names",
     "programs_are_understood_with_far_fewer_samples": (
         "a_kq_identity_cuts_the_samples_for_unseen_variable_names"
@@ -80,6 +86,8 @@ CLAIMS: dict[str, str] = {
         "more_actions_on_as_many_values_generalize_less_far"
     ),
     # feature resemblance
+    "without_bridges_no_two_hops_in_one_layer": "without_bridges_two_hops_fail_in_one_layer",
+    "without_bridges_no_two_hops_in_gpt2": "without_bridges_two_hops_fail_in_gpt2",
     "order_matters_when_a_pretrained_model_is_told": (
         "curriculum_order_matters_for_a_pretrained_model"
     ),
@@ -142,13 +150,8 @@ CLAIMS: dict[str, str] = {
     ),
     "a_mixture_costs_in_proportion_to_hops": "steps_on_a_mixture_grow_about_linearly_with_hops",
     "truncation_turns_the_into_the_answer": "truncating_the_right_late_layer_favours_the_answer",
-    "same_or_different_of_unseen_symbols": (
-        "transformers_tell_same_from_different_on_unseen_symbols"
-    ),
-    "without_bridges_no_two_hops_in_one_layer": ("without_bridges_two_hops_fail_in_one_layer"),
-    "without_bridges_no_two_hops_in_gpt2": ("without_bridges_two_hops_fail_in_gpt2"),
-    "only_easy_examples_teach_hard_ones": ("hard_hops_are_learnt_only_with_easy_ones"),
-    "an_induction_head_can_be_written_down": ("an_induction_head_can_be_constructed"),
+    "only_easy_examples_teach_hard_ones": "hard_hops_are_learnt_only_with_easy_ones",
+    "an_induction_head_can_be_written_down": "an_induction_head_can_be_constructed",
 }
 
 COMMANDS = {"vary": "sweep", "real": "llm"}
@@ -161,7 +164,7 @@ FIELDS = {
     "memory2": "b2",
     "memory": "momentum",
     "looks": "evaluations",
-    "parts": "trainable",
+    "parts": "trainable or shards",
     "part": "head_dim",
     "hidden": "mlp_width",
     "match": "kq_identity",
@@ -173,10 +176,15 @@ FIELDS = {
     "known": "train_size",
     "widening": "mlp_ratio",
     "letters": "tokens_per_entity",
+    "weight": "ridge",
+    "thought": "chain_of_thought",
 }
-"""Parts of a field's path, such as the `rate` of `regime.0.rate`."""
+"""Parts of a field's path, such as the `rate` of `regime.0.rate`; some became one of two."""
 
 
-def field(path: str) -> str:
-    """A field's path with every part under its new name."""
-    return ".".join(FIELDS.get(part, part) for part in path.split("."))
+def now(old: str, known: Collection[str]) -> str:
+    """What an old claim, or field, or path to a field, is called now among the known ones; nothing
+    if it is none of these."""
+    words = (FIELDS.get(word, word).split(" or ") for word in old.split("."))
+    names = [CLAIMS.get(old, ""), *map(".".join, product(*words))]
+    return next((name for name in names if name in known and name != old), "")

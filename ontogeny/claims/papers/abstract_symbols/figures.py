@@ -218,7 +218,7 @@ def a_vo_identity_repairs_copying_at_every_width(
 # ----------------------------------------------------------------------------- Figures 21 and 24
 
 UNREAD = ("the RNN reads its last state, the LSTM starts from zero; both have width 128",)
-ARCHITECTURES: dict[str, dict[str, Any]] = {
+COMPARED: dict[str, dict[str, Any]] = {
     "plain": {},
     "matching": KQ_IDENTITY,
     "copying": VO_IDENTITY,
@@ -236,7 +236,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     departures=(*IDENTITIES, *UNREAD),
     by_architecture=lambda scale: {
         name: trained(scale, ENDS_OR_TAIL, FEW(scale), **changes)
-        for name, changes in ARCHITECTURES.items()
+        for name, changes in COMPARED.items()
     },
 )
 def transformers_need_fewest_samples(by_architecture: Mapping[str, Runs]) -> Iterator[Evidence]:
@@ -296,11 +296,11 @@ def majorities_of_longer_strings_are_harder(by_task: Mapping[str, Runs]) -> Iter
     """Tasks differ in how many samples they need: two templates are learnt from a thousand, the
     majority of longer strings is not."""
     for name, runs in by_task.items():
-        yield from points(name, runs, published.TASKS[name])
+        yield from points(name, runs, published.SOME_TASKS[name])
     yield best(by_task["majority of 2"][1024]).below(HALF)
     yield best(by_task["pairs or turns"][1024]).below(HALF)
     yield best(by_task["majority of 4"][512]).above(
-        0.8, paper=published.TASKS["majority of 4"][512]
+        0.8, paper=published.SOME_TASKS["majority of 4"][512]
     )
     yield best(by_task["majority of 6"][1024]).above(0.9)
 

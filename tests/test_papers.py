@@ -1,0 +1,94 @@
+"""The papers' files: one name for one thing, and old names that lead to the new ones."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ontogeny
+from ontogeny import AdamW, ConfigError, Experiment, Transfer
+from ontogeny.claims.find import find_one
+from ontogeny.claims.pretrained import asked_of
+from ontogeny.claims.scale import Scale, Sizes, at
+from ontogeny.core import renamed
+from ontogeny.engine.serialize import record
+
+PAPERS = Path(ontogeny.__file__).parent / "claims" / "papers"
+CHEAP = find_one("gradients_have_the_stated_form")
+
+
+def defined(path):
+    """The names that a file gives at its top: constants, functions, classes."""
+    for node in ast.parse(path.read_text()).body:
+        match node:
+            case ast.FunctionDef() | ast.ClassDef():
+                yield node.name
+            case ast.Assign() | ast.AnnAssign():
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for part in (each for target in targets for each in ast.walk(target)):
+                    if isinstance(part, ast.Name):
+                        yield part.id
+
+
+@pytest.mark.parametrize("paper", sorted(PAPERS.glob("[a-z]*/")), ids=lambda path: path.name)
+def test_a_name_means_one_thing_in_all_files_of_a_paper(paper):
+    homes = {}
+    for path in sorted(paper.glob("*.py")):
+        for name in defined(path):
+            homes.setdefault(name, set()).add(path.name)
+    assert len(homes) > 10
+    assert not {name: files for name, files in homes.items() if len(files) > 1}
+
+
+def test_what_differs_between_scales_is_a_function_of_the_scale():
+    steps = Sizes(laptop=3, paper=7)
+    assert [steps(scale) for scale in (Scale.LAPTOP, Scale.PAPER)] == [3, 7]
+    asked = []
+
+    def sized(scale):
+        asked.append(scale)
+        return {"one": steps, "two": lambda scale: {"deep": steps(scale) + 1}}
+
+    assert at(Scale.PAPER, {"a": sized}) == {"a": {"one": 7, "two": {"deep": 8}}}
+    assert at(Scale.SMOKE, sized) == {"one": 3, "two": {"deep": 4}}
+    assert asked == [Scale.PAPER, Scale.LAPTOP]  # what is only run through has the laptop's size
+
+
+@pytest.mark.parametrize(
+    ("make", "new"),
+    [
+        (lambda: AdamW(rate=1.0), "learning_rate"),
+        (lambda: Experiment(regime=()), "training"),
+        (lambda: Transfer("test", parts=("out",)), "trainable"),
+    ],
+)
+def test_a_field_under_its_old_name_is_refused_with_the_new_one(make, new):
+    with pytest.raises(ConfigError, match=f"has no field '.*': it is now called {new}$"):
+        make()
+
+
+def test_a_claim_about_pretrained_models_is_known_by_its_old_name_too():
+    new = "truncating_the_right_late_layer_favours_the_answer"
+    with pytest.raises(ConfigError, match=f"it is now called {new}"):
+        asked_of("truncation_turns_the_into_the_answer", "smollm2-135m")
+
+
+@pytest.mark.parametrize(
+    ("words", "new"),
+    [
+        (("judge", "depth_helps"), "is now called two_layers_need_fewer_samples_than_one"),
+        (("vary", CHEAP.name), "is now called `ontogeny sweep`"),
+        (("sweep", CHEAP.name, "--set", "looks=3"), "it is now called evaluations"),
+    ],
+)
+def test_the_command_line_says_what_old_names_are_called_now(words, new, tmp_path):
+    command = [sys.executable, "-m", "ontogeny", *words, "--store", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and new in done.stderr, done.stderr
+
+
+def test_old_names_are_in_no_runs_record():
+    (experiment,) = CHEAP.named(Scale.LAPTOP).values()
+    assert renamed.__name__ not in record(experiment)["sources"]
