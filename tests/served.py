@@ -6,7 +6,7 @@ import socket
 import threading
 from contextlib import contextmanager
 
-from ontogeny.report.requests import Answer
+from ontogeny.report.requests import Response
 from ontogeny.report.server import Server
 
 
@@ -16,14 +16,14 @@ class Place:
     def __init__(self):
         self.done, self.wait = [], threading.Event()
 
-    def look(self, path, asked):
+    def get(self, path, asked):
         if path == "/late":
             self.wait.wait(30)
         if path == "/large":
-            return Answer("text/plain", "x" * 20_000_000)
-        return Answer("text/plain", path)
+            return Response("text/plain", "x" * 20_000_000)
+        return Response("text/plain", path)
 
-    def act(self, path, asked):
+    def post(self, path, asked):
         if path == "/late":
             self.wait.wait(30)
         return lambda: self.done.append(asked)

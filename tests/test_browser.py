@@ -1,4 +1,4 @@
-"""The page in a real browser: it filters, moves, computes as the laboratory does, asks nobody."""
+"""The page in a real browser: it filters, moves, computes what JAX does, asks nobody."""
 
 import shutil
 import threading
@@ -18,9 +18,8 @@ from ontogeny.engine.program import begin
 from ontogeny.engine.serialize import digest, spell
 from ontogeny.models.clauses import sentences_of
 from ontogeny.report.explorer import Server
-from ontogeny.report.page import write
-from ontogeny.report.play import PLAYED, models, named, unravel
-from ontogeny.report.whole import whole
+from ontogeny.report.page import report_page, write
+from ontogeny.report.playground import MODELS, models, named, unravel
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (
@@ -51,7 +50,7 @@ def address(tmp_path_factory):
     claims = find([CLAIM])
     for verdict in judge(claims, lambda asked, n: execute(asked, n, store=store), seeds=2):
         remember(store, verdict)
-    text, *_ = whole(store, [])
+    text, *_ = report_page(store, [])
     return write(text, folder / "report").as_uri()
 
 
@@ -101,7 +100,7 @@ def test_the_table_filters_searches_and_sorts(visit):
     assert page.locator("th[aria-sort=ascending]").inner_text() == "claim"
 
 
-def test_a_claim_opens_with_its_pictures_and_leads_back(visit):
+def test_a_claim_opens_with_its_figures_and_leads_back(visit):
     page = visit(f"#{CLAIM}").page
     assert page.locator("section.claim:visible").count() == 1
     page.wait_for_selector("section.open canvas")
@@ -123,7 +122,7 @@ def test_it_follows_the_systems_colours_and_fits_a_phone(visit, scheme):
     legend = "getComputedStyle(document.querySelector('section.open .legend i')).borderTopColor"
     before = page.evaluate(legend)
     page.click("#theme")
-    page.wait_for_function(f"{legend} !== {before!r}")  # pictures have the new colours too
+    page.wait_for_function(f"{legend} !== {before!r}")  # figures have the new colours too
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
@@ -204,18 +203,18 @@ def test_the_explorer_says_what_is_wrong_and_follows_what_it_starts(browser, ser
     assert page.url == f"http://127.0.0.1:{server.server_port}/"  # the token is out of sight
     assert page.evaluate("document.cookie") == ""
     page.evaluate(f"location.hash = {CLAIM!r}")
-    form = page.locator("section.open form.if")
+    form = page.locator("section.open form.sweep")
     form.locator("select[name=path]").select_option("task.tuples")
     form.locator("input[name=values]").fill("-4")
-    form.locator("button[name=vary]").click()
+    form.locator("button[name=sweep]").click()
     form.locator("output.failed").wait_for()
     assert "tuples" in form.locator("output").inner_text()
     form.locator("input[name=values]").fill("4, 6")
     form.locator("input[name=seeds]").fill("2")
-    form.locator("button[name=vary]").click()
-    page.get_by_text("is under way").wait_for()
+    form.locator("button[name=sweep]").click()
+    page.get_by_text("is running").wait_for()
     page.get_by_text("is done").wait_for(timeout=240_000)
-    page.get_by_text("What if: task.tuples").wait_for()
+    page.get_by_text("Sweep of task.tuples").wait_for()
     assert all(url.startswith(f"http://127.0.0.1:{server.server_port}/") for url in visit.requests)
     refused = "Failed to load resource: the server responded with a status of 400 (Bad Request)"
     assert visit.complaints == [refused]  # the one that was meant
@@ -272,36 +271,36 @@ class Silent(SimpleHTTPRequestHandler):
 
 READ = """
 const carried = JSON.parse(document.getElementById("models").textContent);
-const model = await models.read(carried[name].data), weights = model.weights[look];
+const model = await models.read(carried[name].data), weights = model.weights[evaluation];
 const plain = (rows) => rows.map((row) => [...row]);
 """
 
 
-def computed(page, name, look, body, asked=None):
-    """What a piece of script makes of a shipped model at one look of its training."""
-    script = f"async ([name, look, asked]) => {{ {READ} {body} }}"
-    return page.evaluate(script, [name, look, asked])
+def computed(page, name, evaluation, body, asked=None):
+    """What a piece of script makes of a packaged model at one evaluation of its training."""
+    script = f"async ([name, evaluation, asked]) => {{ {READ} {body} }}"
+    return page.evaluate(script, [name, evaluation, asked])
 
 
-def laboratory(page, name, look):
+def trained(page, name, evaluation):
     """The experiment, and what the page reads of the shipped weights, as its parameters."""
-    experiment = PLAYED[name].experiment
+    experiment = MODELS[name].experiment
     body = "return Object.fromEntries(Object.entries(weights).map(([k, m]) => [k, [...m.values]]));"
-    got = computed(page, name, look, body)
+    got = computed(page, name, evaluation, body)
     begun = begin(experiment, jnp.asarray(0)).params
     flat = [np.array(got.get(key, []), np.float32) for key in named(begun)]
     return experiment, unravel(experiment, np.concatenate(flat))
 
 
-@pytest.mark.parametrize("look", [0, 3, 15])
-def test_the_pages_induction_head_is_the_laboratorys(visit, look):
+@pytest.mark.parametrize("evaluation", [0, 3, 15])
+def test_the_pages_induction_head_matches_jax(visit, evaluation):
     page = visit().page
-    experiment, params = laboratory(page, "induction", look)
-    tokens = np.random.default_rng(look).integers(0, experiment.task.vocab, 30)
+    experiment, params = trained(page, "induction", evaluation)
+    tokens = np.random.default_rng(evaluation).integers(0, experiment.task.vocab, 30)
     trace = experiment.model(params, jnp.asarray(tokens), jnp.arange(30))
     body = """const { outputs, attention } = models.InductionPair(weights, asked);
     return [plain(outputs), attention];"""
-    outputs, attention = computed(page, "induction", look, body, tokens.tolist())
+    outputs, attention = computed(page, "induction", evaluation, body, tokens.tolist())
     np.testing.assert_allclose(outputs, trace.outputs, atol=1e-4)
     for layer, rows in enumerate(attention):
         for place, row in enumerate(rows):
@@ -310,9 +309,9 @@ def test_the_pages_induction_head_is_the_laboratorys(visit, look):
 
 
 @pytest.mark.parametrize("name", ["bridged", "unbridged"])
-def test_the_pages_two_hops_are_the_laboratorys(visit, name):
+def test_the_pages_two_hops_match_jax(visit, name):
     page = visit().page
-    experiment, params = laboratory(page, name, 7)
+    experiment, params = trained(page, name, 7)
     questions = np.random.default_rng(0).integers(0, experiment.task.vocab, (20, 3))
     answer = jax.vmap(experiment.model, (None, 0, None))
     outputs = answer(params, jnp.asarray(questions), jnp.array([2])).outputs[:, 0]
@@ -321,10 +320,10 @@ def test_the_pages_two_hops_are_the_laboratorys(visit, name):
     np.testing.assert_allclose(found, outputs, atol=1e-4)
 
 
-@pytest.mark.parametrize("look", [0, 6, 16])
-def test_the_pages_lego_is_the_laboratorys_taught_and_left_to_itself(visit, look):
+@pytest.mark.parametrize("evaluation", [0, 6, 16])
+def test_the_pages_lego_matches_jax_step_by_step_and_in_a_rollout(visit, evaluation):
     page = visit().page
-    experiment, params = laboratory(page, "lego", look)
+    experiment, params = trained(page, "lego", evaluation)
     task, model = experiment.task, experiment.model
     batch = task.sample(task.world(jax.random.key(2)), "10 steps", jax.random.key(3))
     sentence = jax.tree.map(lambda x: x[0], sentences_of(task, batch))
@@ -334,7 +333,7 @@ def test_the_pages_lego_is_the_laboratorys_taught_and_left_to_itself(visit, look
     const alone = models.rollout(weights, predicates, answers[0], model.heads);
     return [plain(told.outputs), told.attention, alone.answers.slice(1)];"""
     asked = [np.asarray(part).tolist() for part in (sentence.predicates, sentence.answers)]
-    outputs, attention, written = computed(page, "lego", look, body, asked)
+    outputs, attention, written = computed(page, "lego", evaluation, body, asked)
     np.testing.assert_allclose(outputs, trace.outputs, atol=1e-4)
     expected = np.asarray(trace.attention[0]).mean(axis=0)
     for answer, weights in enumerate(attention):
@@ -342,9 +341,9 @@ def test_the_pages_lego_is_the_laboratorys_taught_and_left_to_itself(visit, look
     assert written == np.asarray(model.rollout(params, sentence)).tolist()
 
 
-def test_the_shipped_models_are_those_of_the_code():
-    """Taught as the code says today: `ontogeny train-page` makes them again."""
+def test_the_packaged_models_are_those_of_the_code():
+    """Trained as the code says today: `ontogeny train-page` makes them again."""
     carried = models()
-    assert carried.keys() == PLAYED.keys()
-    for name, played in PLAYED.items():
-        assert carried[name]["made"] == digest(spell(played.experiment)), name
+    assert carried.keys() == MODELS.keys()
+    for name, model in MODELS.items():
+        assert carried[name]["made"] == digest(spell(model.experiment)), name

@@ -66,16 +66,16 @@ def test_the_page_has_every_claim_judged_or_not(server):
 @pytest.mark.parametrize(
     ("body", "status", "reason"),
     [
-        (b"{", 400, "no JSON"),
-        (b"[]", 400, "no JSON object"),
-        (b"\xff\xfe", 400, "no JSON"),
+        (b"{", 400, "not JSON"),
+        (b"[]", 400, "not a JSON object"),
+        (b"\xff\xfe", 400, "not JSON"),
         ({}, 400, "one claim is needed"),
         ({"claim": [CHEAP], "scale": "laptop"}, 400, "one claim is needed"),
         ({"claim": CHEAP}, 400, "one scale is needed"),
         ({"claim": "", "scale": "laptop"}, 400, "an empty pattern"),
         ({"claim": "no_such_claim", "scale": "laptop"}, 400, "no claim"),
         ({"claim": "*" * 60_000, "scale": "laptop"}, 400, "60000 characters"),
-        ({"claim": CHEAP, "scale": "huge"}, 400, "no scale 'huge': known: laptop, paper"),
+        ({"claim": CHEAP, "scale": "huge"}, 400, "unknown scale 'huge': known: laptop, paper"),
         (ASKED | {"sweep": ["task.tuple=3"]}, 400, "task.tuples"),
         (ASKED | {"sweep": ["task.tuples=-3"]}, 400, "tuples"),
         (ASKED | {"sweep": "task.tuples=3"}, 400, "lists"),
@@ -96,14 +96,14 @@ def test_the_page_has_every_claim_judged_or_not(server):
 def test_what_cannot_be_is_said_before_anything_starts(server, body, status, reason):
     found, text = start(server, body)
     assert found == status and reason in text, text
-    assert server.laboratory.work.process is None
+    assert server.explorer.job.process is None
 
 
 def test_a_sweep_that_takes_long_to_check_is_for_the_command_line(server, monkeypatch):
     monkeypatch.setattr("ontogeny.report.explorer.CHECKING", 0.0)
     status, text = start(server, ASKED | {"sweep": [f"task.tuples={numbers(5000)}"]})
     assert status == 400 and "command line" in text
-    assert server.laboratory.work.process is None
+    assert server.explorer.job.process is None
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_it_survives_what_others_left_in_the_store(server):
                     f'{{"pid": {10**30}, "host": "y"}}'],
         "verdicts": ["[]", "{", "{}"],
     }.items():  # fmt: skip
-        folder = server.laboratory.store.root / kind
+        folder = server.explorer.store.root / kind
         folder.mkdir(parents=True)
         for place, text in enumerate(texts):
             (folder / f"{place}.laptop.json").write_text(text)
@@ -148,7 +148,7 @@ def test_it_survives_what_others_left_in_the_store(server):
 
 
 def test_not_more_is_listed_than_can_be_chosen_from(server):
-    store, points = server.laboratory.store, 3 * LISTED
+    store, points = server.explorer.store, 3 * LISTED
     swept = {"task.ratio": [str(place) for place in range(1, points + 1)]}
     found = [{"at": [at], "outcome": "supported", "evidence": []} for at in swept["task.ratio"]]
     kept = {"claim": CHEAP, "scale": "laptop", "changes": [], "sweeps": swept, "points": found}
@@ -163,7 +163,7 @@ def test_what_is_started_is_followed_and_its_results_are_there(server):
     assert status == 200, text
     assert start(server, ASKED)[0] == 409  # one at a time
     until = time.monotonic() + 240
-    while server.laboratory.work.running and time.monotonic() < until:
+    while server.explorer.job.running and time.monotonic() < until:
         time.sleep(0.5)
     state = json.loads(ask(server, "/api/state")[1])
     assert state["started"]["code"] == 0, state
@@ -187,13 +187,13 @@ def test_what_is_started_can_be_stopped(server):
     finally:
         signal.signal(signal.SIGINT, before)
     until = time.monotonic() + 60
-    while not server.laboratory.store.works() and time.monotonic() < until:
+    while not server.explorer.store.works() and time.monotonic() < until:
         time.sleep(0.2)
-    (work,) = server.laboratory.store.works()  # it says how far it is, to whoever looks
+    (work,) = server.explorer.store.works()  # it says how far it is, to whoever looks
     assert work["words"][:2] == ["judge", "joint_training_yields_analogy_in_gpt2"]
     assert ask(server, "/api/stop", {})[0] == 200
-    assert server.laboratory.work.process.wait(60) == 130
-    assert server.laboratory.store.works() == []
+    assert server.explorer.job.process.wait(60) == 130
+    assert server.explorer.store.works() == []
 
 
 def test_curves_grow_from_checkpoints(tmp_path):

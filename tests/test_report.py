@@ -15,9 +15,9 @@ from ontogeny.claims.status import AGAIN, remember, standing
 from ontogeny.claims.verdict import judge
 from ontogeny.engine.serialize import spell
 from ontogeny.report import figures, latex, pack, tables
+from ontogeny.report.interval_plot import interval_plot
 from ontogeny.report.outline import outline
-from ontogeny.report.strip import strip
-from ontogeny.report.whole import whole
+from ontogeny.report.page import report_page
 
 ROW = {
     "claim": "it_holds",
@@ -113,7 +113,7 @@ def test_a_row_without_the_papers_numbers_shows_ours_and_whose_they_are():
     assert "| success of joint = 1, success of small 2 over big 2 = 1 |" in table
 
 
-def test_an_experiment_is_outlined_by_the_paths_that_vary_takes():
+def test_an_experiment_is_outlined_by_the_paths_that_sweep_takes():
     text = outline(spell(tiny()))
     wanted = (
         "  task: Analogy",
@@ -163,7 +163,7 @@ def test_long_runs_are_thinned_from_first_to_last():
     steps = np.arange(1000)
     long = Run("r", steps, {"success": np.tile(steps / 1000.0, (2, 1))}, (0, 1))
     kept, values = pack.drawable(long)["success"]
-    assert len(kept) == pack.LOOKS and (kept[0], kept[-1]) == (0, 999)
+    assert len(kept) == pack.EVALUATIONS and (kept[0], kept[-1]) == (0, 999)
     np.testing.assert_allclose(values[0], np.array(kept) / 1000.0)
 
 
@@ -176,10 +176,10 @@ def test_coarse_numbers_are_near_and_what_is_no_number_stays_so():
 
 def test_a_strip_has_a_tick_for_every_seed_and_a_diamond_for_the_paper():
     item = {"ours": 0.5, "low": 0.4, "high": 0.6, "paper": 0.9, "each": [0.45, 0.55]}
-    drawn = strip(item)
+    drawn = interval_plot(item)
     assert drawn.count('class="seed"') == 2 and 'class="paper"' in drawn
-    assert strip({"ours": None, "low": None, "high": None, "paper": None}) == ""
-    assert 'class="paper"' not in strip(item | {"paper": None})
+    assert interval_plot({"ours": None, "low": None, "high": None, "paper": None}) == ""
+    assert 'class="paper"' not in interval_plot(item | {"paper": None})
 
 
 def test_latex_is_escaped():
@@ -206,22 +206,22 @@ def test_a_damaged_run_leaves_the_verdict_and_says_so(judged):
     damaged = standing(find_one(CHEAP), judged, Scale.LAPTOP)
     assert damaged.note == AGAIN["lost"] and not damaged.runs
     assert damaged.verdict["outcome"] == fresh.verdict["outcome"]
-    text, verdicts, _ = whole(judged, [CHEAP])
+    text, verdicts, _ = report_page(judged, [CHEAP])
     assert verdicts == 1 and AGAIN["lost"] in text
 
 
 def test_a_verdict_of_older_code_is_shown_as_such(judged):
     old = judged.verdict(f"{CHEAP}.laptop") | {"digest": "of another time"}
     judged.save_verdict(f"{CHEAP}.laptop", old)
-    text, verdicts, _ = whole(judged, [CHEAP])
+    text, verdicts, _ = report_page(judged, [CHEAP])
     assert verdicts == 1 and AGAIN["changed"] in text
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"evidence": 3}', '{"claim": "x"}'])
 def test_a_verdict_that_cannot_be_read_was_never_given(judged, content):
     (judged.root / "verdicts" / f"{CHEAP}.laptop.json").write_text(content)
-    text, verdicts, missing = whole(judged, [CHEAP])
-    assert (verdicts, missing) == (0, 1) and "Nothing is judged yet" in text
+    text, verdicts, missing = report_page(judged, [CHEAP])
+    assert (verdicts, missing) == (0, 1) and "Nothing has been judged yet" in text
 
 
 def test_words_of_a_claim_cannot_become_the_pages_own(judged):
@@ -229,5 +229,5 @@ def test_words_of_a_claim_cannot_become_the_pages_own(judged):
     old = judged.verdict(f"{CHEAP}.laptop") | {"says": evil, "digest": "another"}
     old["evidence"][0] |= {"text": evil, "series": evil, "x": 1.0}
     judged.save_verdict(f"{CHEAP}.laptop", old)
-    text, *_ = whole(judged, [CHEAP])
+    text, *_ = report_page(judged, [CHEAP])
     assert "<script>alert" not in text and "<img src=x" not in text

@@ -116,17 +116,17 @@ def test_no_form_of_another_site_can_act(server, headers, status):
         ("[" * 50_000, "too deep"),
         ('{"a":' * 10_000 + "1" + "}" * 10_000, "too deep"),
         ('{"a": [[[[[[[[1]]]]]]]]}', "too deep"),
-        ('{"a": NaN}', "NaN is no number"),
-        ('{"a": -Infinity}', "Infinity is no number"),
-        ('{"a": %s}' % ("9" * 5000), "no JSON"),
-        ('{"a": "\ud800"}', "no JSON"),
-        ("[]", "no JSON object"),
-        ("null", "no JSON object"),
-        ("", "no JSON"),
+        ('{"a": NaN}', "NaN is not a number"),
+        ('{"a": -Infinity}', "Infinity is not a number"),
+        ('{"a": %s}' % ("9" * 5000), "not JSON"),
+        ('{"a": "\ud800"}', "not JSON"),
+        ("[]", "not a JSON object"),
+        ("null", "not a JSON object"),
+        ("", "not JSON"),
     ],
     ids=str.split,
 )  # fmt: skip
-def test_what_is_no_plain_json_is_refused(server, body, reason):
+def test_what_is_not_plain_json_is_refused(server, body, reason):
     answer, text = ask(server, "/", body.encode(errors="surrogatepass"))
     assert answer.status == 400 and reason in text
     assert server.site.done == []

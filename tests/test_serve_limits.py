@@ -27,7 +27,7 @@ def test_an_answer_that_takes_too_long_is_given_up_and_none_waits_for_it(server)
     for thread in threads:
         thread.join()
     assert [answer.status for answer, _ in late] == [504, 504]
-    assert all("takes longer than 0.7 seconds" in json.loads(text)["wrong"] for _, text in late)
+    assert all("takes longer than 0.7 seconds" in json.loads(text)["error"] for _, text in late)
     assert ask(server, "/late")[0].status == 504
     answer, text = ask(server, "/soon")  # three are still at it: as many as may be
     assert answer.status == 503 and "too much is asked at once" in text
@@ -58,7 +58,7 @@ def test_who_sends_slowly_is_cut_off(server):
                         line.sendall(b" ")  # a byte now and then, which puts off nothing
             assert 0.5 < time.monotonic() - begun < 3
     text = raw(server, whole + b"{}")
-    assert text.startswith("HTTP/1.0 408 ") and "not there in time" in text
+    assert text.startswith("HTTP/1.0 408 ") and "took too long" in text
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as line:
         line.sendall(whole + b"{}")
         line.shutdown(socket.SHUT_WR)
@@ -110,7 +110,7 @@ def test_so_many_are_listened_to_and_no_more(server):
 
 
 def test_an_error_of_ours_is_told_in_the_terminal_alone(server, caplog, monkeypatch):
-    monkeypatch.setattr(server.site, "look", lambda path, asked: {}["a secret"])
+    monkeypatch.setattr(server.site, "get", lambda path, asked: {}["a secret"])
     answer, text = ask(server)
     assert answer.status == 500 and "secret" not in text
     assert answer.headers["X-Content-Type-Options"] == "nosniff"

@@ -29,11 +29,10 @@ def report(
     store: StorePath = None,
 ) -> None:
     """Write a web page with the verdicts and figures of everything judged so far."""
-    from ..report.page import write
-    from ..report.whole import whole
+    from ..report.page import report_page, write
 
     scales, out = [scale_of(scale)] if scale else None, output_folder(out, "--out")
-    text, judged, unjudged = whole(store_at(store), list(patterns), scales)
+    text, judged, unjudged = report_page(store_at(store), list(patterns), scales)
     path = write(text, out)
     print(f"{path}: {judged} verdicts, {unjudged} claims not judged yet")
 
@@ -80,7 +79,7 @@ def figures(
     from ..claims.find import find_one
     from ..claims.status import standing
     from ..core.fields import ConfigError
-    from ..report.published import publish
+    from ..report.paper_figures import write_figures
 
     chosen, out = find_one(claim), output_folder(out, "--out")
     if not 1 <= width <= 30:
@@ -94,14 +93,14 @@ def figures(
         raise ConfigError(
             f"{chosen.name}: {found.note or chosen.untested} {found.verdict['command']}"
         )
-    for path in publish(found, out, width):
+    for path in write_figures(found, out, width):
         print(path)
 
 
 @app.command(show=False)
 def train_page() -> None:
     """Train the models that the page carries, and put them into the package."""
-    from ..report.play import train
+    from ..report.playground import train
 
     print(train(), "written")
 

@@ -79,7 +79,7 @@ def export(
     from ..claims.scale import JUDGED
     from ..claims.status import Standing, standing
     from ..core.fields import ConfigError, did_you_mean
-    from ..report import tidy
+    from ..report import export as tables
 
     if format_ not in ("csv", "parquet"):
         raise ConfigError(
@@ -94,18 +94,18 @@ def export(
             if found := standing(chosen, place, size):
                 yield found
 
-    evidence: list[tidy.Row] = []
+    evidence: list[tables.Row] = []
 
-    def measured() -> Iterator[tidy.Row]:
+    def measured() -> Iterator[tables.Row]:
         for found in known():
-            evidence.extend(tidy.evidence(found))  # on the way: runs are read once
+            evidence.extend(tables.evidence(found))  # on the way: runs are read once
             own = {"claim": found.claim.name, "scale": str(found.scale)}
-            for row in tidy.answers(found.runs, most=2 if arrays else 0):
+            for row in tables.answers(found.runs, most=2 if arrays else 0):
                 yield own | row
 
     for name, rows in (("answers", measured()), ("evidence", evidence)):
         path = out / f"{name}.{format_}"
-        print(f"{path}: {tidy.write(rows, path):,} rows")
+        print(f"{path}: {tables.write(rows, path):,} rows")
 
 
 @app.command(

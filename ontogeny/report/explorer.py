@@ -1,6 +1,6 @@
 """The explorer: the report's page on this machine, with what runs now.
 
-What there is to look at, and what may be started; who may ask is in `serve.py`.
+What it shows and what may be started; authentication and limits are in `server.py`.
 """
 
 import json
@@ -27,19 +27,18 @@ from ..engine.store import Store
 from . import server as serve
 from .outline import outline
 from .pack import packed
-from .page import live_section, policy
-from .requests import Answer, Refused
-from .server import Asked
-from .whole import explored, variations
+from .page import explorer_page, live_section, policy, sweeps
+from .requests import RequestError, Response
+from .server import Query
 
-NOTED = {"words", "fraction", "left", "units"}  # of work that can be shown
+SHOWN = {"words", "fraction", "left", "units"}  # of work that can be shown
 SEEDS = 1000  # at most
 CHANGES = 100  # of one question, at most
 LISTED = 2000  # runs to compare, at most
 CHECKING = 10.0  # seconds: a sweep that takes longer to check is not for a page
 
 
-class Work:
+class Job:
     """At most one command that was started from the page."""
 
     def __init__(self, store: Store) -> None:
@@ -50,14 +49,14 @@ class Work:
 
     @property
     def running(self) -> bool:
-        """Whether it is under way."""
+        """Whether it is running."""
         return self.process is not None and self.process.poll() is None
 
     def start(self, words: list[str]) -> None:
-        """Starts a command of the laboratory, in a process of its own."""
+        """Starts a command in a process of its own."""
         with self.lock:
             if self.running:
-                raise Refused(HTTPStatus.CONFLICT, "something runs already: stop it, or wait")
+                raise RequestError(HTTPStatus.CONFLICT, "something runs already: stop it, or wait")
             command = [sys.executable, "-m", "ontogeny.cli.main", *words]
             command += ["--store", str(self.store.root)]
             self.words, self.said = words, []
@@ -85,7 +84,7 @@ class Work:
             self.process.terminate()
 
     def close(self) -> None:
-        """Interrupts it and waits until it has put its things away."""
+        """Interrupts it and waits until it has ended."""
         self.stop()
         if self.process:
             try:
@@ -93,49 +92,49 @@ class Work:
             except subprocess.TimeoutExpired:
                 self.process.kill()
 
-    def told(self) -> dict[str, Any] | None:
-        """How it is."""
+    def status(self) -> dict[str, Any] | None:
+        """Its state, for the page."""
         if self.process is None:
             return None
         code = self.process.poll()
         return {"words": self.words, "running": code is None, "code": code, "said": self.said[-3:]}
 
 
-class Laboratory:
+class Explorer:
     """What the server answers, whatever carries it."""
 
     def __init__(self, store: Store) -> None:
-        self.store, self.work = store, Work(store)
+        self.store, self.job = store, Job(store)
         all_claims()  # now, and not in the threads of two requests
 
-    def look(self, path: str, asked: Asked) -> Answer:
+    def get(self, path: str, asked: Query) -> Response:
         """What there is at a path."""
         match path:
             case "/":
-                return Answer("text/html", explored(self.store), policy=policy(live=True))
+                return Response("text/html", explorer_page(self.store), policy=policy(live=True))
             case "/api/state":
-                return Answer("application/json", json.dumps(self.state()))
+                return Response("application/json", json.dumps(self.state()))
             case "/api/runs":
-                return Answer("application/json", json.dumps(self.runs()))
+                return Response("application/json", json.dumps(self.runs()))
             case "/api/section":
-                return Answer("text/html", self.section(asked))
+                return Response("text/html", self.section(asked))
             case "/api/run":
-                return Answer("text/plain", self.run(asked))
-        raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+                return Response("text/plain", self.run(asked))
+        raise RequestError(HTTPStatus.NOT_FOUND, "not found")
 
-    def act(self, path: str, asked: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+    def post(self, path: str, asked: dict[str, Any]) -> Callable[[], dict[str, Any]]:
         """What a path starts or stops."""
         match path:
             case "/api/start":
                 return self.start(asked)
             case "/api/stop":
                 return self.stop
-        raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+        raise RequestError(HTTPStatus.NOT_FOUND, "not found")
 
-    # -- to look at
+    # -- reading
 
     def state(self) -> dict[str, Any]:
-        """What runs, and when each verdict and variation was written."""
+        """What is running, and when each verdict and sweep was written."""
         written = {}
         for kind in ("verdicts", "variations"):
             for path in (self.store.root / kind).glob("*.json"):
@@ -143,21 +142,21 @@ class Laboratory:
                     written[f"{kind}/{path.stem}"] = path.stat().st_mtime_ns
                 except OSError:
                     continue  # it is being replaced
-        works = [work for work in self.store.works() if work.keys() >= NOTED]
-        return {"works": works, "started": self.work.told(), "written": written}
+        works = [work for work in self.store.works() if work.keys() >= SHOWN]
+        return {"works": works, "started": self.job.status(), "written": written}
 
-    def section(self, asked: Asked) -> str:
+    def section(self, asked: Query) -> str:
         """A claim's section as it is now."""
         claim, scale = find_one(one(asked, "claim")), _scale(one(asked, "scale"))
-        return live_section(last_said(claim, self.store, scale), variations(self.store))
+        return live_section(last_said(claim, self.store, scale), sweeps(self.store))
 
-    def run(self, asked: Asked) -> str:
-        """An experiment's curves as far as they have grown, packed; nothing if there are none."""
+    def run(self, asked: Query) -> str:
+        """An experiment's curves so far, packed; nothing if there are none."""
         claim, scale = find_one(one(asked, "claim")), _scale(one(asked, "scale"))
         name = one(asked, "name")
         experiments = _changed(claim, scale, asked.get("set", []))
         if name not in experiments:
-            raise Refused(HTTPStatus.NOT_FOUND, f"{claim.name} has no experiment {name!r}")
+            raise RequestError(HTTPStatus.NOT_FOUND, f"{claim.name} has no experiment {name!r}")
         experiment = experiments[name]
         last = self.store.verdict(f"{claim.name}.{scale}") or {}
         seeds = last.get("seeds")
@@ -168,12 +167,12 @@ class Laboratory:
         return packed(found, experiment, outline=outline(spell(experiment)))
 
     def runs(self) -> list[dict[str, Any]]:
-        """What may be compared: experiments of judged claims, and of what was varied."""
+        """What may be compared: experiments of judged claims, and of sweeps."""
         found: list[tuple[str, str, list[str]]] = []
         for path in sorted((self.store.root / "verdicts").glob("*.json")):
             name, _, scale = path.stem.rpartition(".")
             found.append((name, scale, []))
-        for each in variations(self.store):
+        for each in sweeps(self.store):
             for point in each["points"]:
                 swept = zip(each["sweeps"], point["at"], strict=True)
                 changes = [*each["changes"], *(f"{path}={value}" for path, value in swept)]
@@ -190,10 +189,10 @@ class Laboratory:
                 break
         return listed[:LISTED]
 
-    # -- to start and stop
+    # -- starting and stopping
 
     def start(self, asked: dict[str, Any]) -> Callable[[], dict[str, Any]]:
-        """Judges a claim, or varies it; what cannot be is said before anything starts."""
+        """Judges a claim, or sweeps it; errors are raised before anything starts."""
         known = ("claim", "scale", "set", "sweep", "seeds")
         for key in asked:
             if key not in known:
@@ -220,18 +219,18 @@ class Laboratory:
             words += ["--seeds", str(seeds)]
 
         def begin() -> dict[str, Any]:
-            self.work.start(words)
+            self.job.start(words)
             return {"words": words}
 
         return begin
 
     def stop(self) -> dict[str, Any]:
         """Interrupts what was started from the page."""
-        self.work.stop()
+        self.job.stop()
         return {}
 
 
-def one(asked: Asked, key: str) -> str:
+def one(asked: Query, key: str) -> str:
     """The one value of a question."""
     values = asked.get(key, [])
     if len(values) != 1:
@@ -268,13 +267,13 @@ def _changed(claim: Claim, scale: Scale, texts: list[str]) -> dict[str, AnyExper
 
 
 class Server(serve.Server):
-    """Serves the laboratory to this machine alone."""
+    """Serves the explorer to this machine alone."""
 
     def __init__(self, store: Store, port: int = 0) -> None:
-        self.laboratory = Laboratory(store)
-        super().__init__(self.laboratory, secrets.token_urlsafe(24), port)
+        self.explorer = Explorer(store)
+        super().__init__(self.explorer, secrets.token_urlsafe(24), port)
 
     def server_close(self) -> None:
         """Stops listening, and what was started from the page."""
         super().server_close()
-        self.laboratory.work.close()
+        self.explorer.job.close()

@@ -55,11 +55,11 @@ def curves(runs: Mapping[str, Run], width: float = WIDTH) -> Figure:
     rows, columns, size = _grid(len(probes), width, 1.7, 0.72)
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
-        for place, axis in enumerate(axes.flat):
-            if place >= len(probes):
+        for index, axis in enumerate(axes.flat):
+            if index >= len(probes):
                 axis.set_visible(False)
                 continue
-            probe = probes[place]
+            probe = probes[index]
             for number, (name, run) in enumerate(runs.items()):
                 if probe in run.answers and run.answers[probe].ndim == 2:
                     _curve(axis, run, probe, name, f"C{number % 10}")
@@ -75,7 +75,7 @@ def _curve(axis: Any, run: Run, probe: str, label: str, colour: str) -> None:
     axis.plot(run.steps, values.T, color=colour, alpha=0.25, linewidth=0.5)
     axis.plot(run.steps, values.mean(axis=0), color=colour, linewidth=1.2, label=label)
     if len(values) > 1:
-        bands = np.array([interval(values[:, look]) for look in range(values.shape[1])])
+        bands = np.array([interval(values[:, evaluation]) for evaluation in range(values.shape[1])])
         # bands are drawn inside what the seeds span, give or take: with 3 seeds they are wide
         axis.fill_between(run.steps, *bands.T, color=colour, alpha=0.12, linewidth=0)
     if "loss" in probe and np.nanmin(values) > 0:
@@ -149,7 +149,7 @@ def by_layer(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
                     label = f"{name}, {other}"
                     axis.plot(final.mean(axis=0), "k--", label=label, linewidth=0.9)
             axis.set_title(probe)
-            axis.set_xlabel("layer" if "layer" in probe else "place")
+            axis.set_xlabel("layer" if "layer" in probe else "index")
         figure.legend(*_labels(axes), loc="outside lower center", ncols=2)
     return figure
 
@@ -191,12 +191,12 @@ def matrices(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
 
 def _moments(run: Run, probe: str) -> dict[str, np.ndarray]:
     values, evaluations = run.answers[probe][0], len(run.steps)
-    places = (
+    shown = (
         sorted({0, max(1, evaluations // 8), evaluations // 2, evaluations - 1})
         if evaluations > 2
         else [evaluations - 1]
     )
-    panels = {f"step {run.steps[look]}": values[look] for look in places}
+    panels = {f"step {run.steps[evaluation]}": values[evaluation] for evaluation in shown}
     predicted = run.answers.get(f"predicted {probe}")
     return panels if predicted is None else panels | {"theory": predicted[0, -1]}
 
@@ -256,11 +256,11 @@ def _lines(variation: Sweep) -> Figure:
         figure, axes = plt.subplots(
             rows, columns, figsize=(3.0 * columns, 2.2 * rows), squeeze=False
         )
-        for place, axis in enumerate(axes.flat):
-            if place >= count:
+        for index, axis in enumerate(axes.flat):
+            if index >= count:
                 axis.set_visible(False)
                 continue
-            _evidence_line(axis, where, [point[place] for point in points])
+            _evidence_line(axis, where, [point[index] for point in points])
             axis.set_xlabel(path)
             axis.set_xticks(where, values)
         figure.suptitle(variation.claim.name, fontsize=9)

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def outline(spelled: dict[str, Any], depth: int = 1) -> str:
-    """A spelled-out component as indented lines, by the paths that `vary` takes."""
+    """A spelled-out component as indented lines, by the paths that `sweep` takes."""
     lines = [spelled["is"].rpartition(".")[2]]
     for name, value in spelled.items():
         parts = _parts(name, value)
@@ -19,7 +19,7 @@ def outline(spelled: dict[str, Any], depth: int = 1) -> str:
 def _parts(name: str, value: Any) -> dict[str, Any]:
     """The components in a field: one, or several with a number or a name each."""
     if isinstance(value, list):
-        value = {str(place): part for place, part in enumerate(value)}
+        value = {str(n): part for n, part in enumerate(value)}
     if not isinstance(value, dict):
         return {}
     if "is" in value:

@@ -2,7 +2,7 @@
 
     packed = base64(gzip(length of the header · header · numbers))
 
-The header is JSON; numbers are of 32 bits, with as many digits as a picture shows.
+The header is JSON; numbers are of 32 bits, with as many digits as a figure shows.
 """
 
 import base64
@@ -17,7 +17,7 @@ from ..core.external import AnyExperiment
 from ..core.run import Run
 from ..tasks.lego import Lego
 
-LOOKS = 64  # of a curve, at most
+EVALUATIONS = 64  # of a curve, at most
 FRAMES = 24  # of what is drawn with a slider over training
 SIDE = 64  # of a vector or a matrix
 DIGITS = 11  # bits kept of a number: three decimal digits and more
@@ -29,7 +29,7 @@ def drawable(run: Run) -> dict[str, tuple[list[int], np.ndarray]]:
 
 
 def _thinned(run: Run, values: np.ndarray) -> tuple[list[int], np.ndarray]:
-    kept = _spread(len(run.steps), LOOKS if values.ndim <= 2 else FRAMES)
+    kept = _spread(len(run.steps), EVALUATIONS if values.ndim <= 2 else FRAMES)
     seeds = slice(None) if values.ndim <= 3 else slice(0, 1)
     values = values[seeds][:, kept]
     for axis in range(2, values.ndim):
@@ -38,12 +38,12 @@ def _thinned(run: Run, values: np.ndarray) -> tuple[list[int], np.ndarray]:
 
 
 def _spread(size: int, most: int) -> list[int]:
-    """All places, or as many as may be, evenly, the first and the last among them."""
-    return sorted({round(place) for place in np.linspace(0, size - 1, min(size, most))})
+    """All indices, or at most so many, evenly spaced, with the first and the last."""
+    return sorted({round(n) for n in np.linspace(0, size - 1, min(size, most))})
 
 
 def packed(run: Run, experiment: AnyExperiment, **more: Any) -> str:
-    """A run with what its pictures need of the experiment."""
+    """A run with what its figures need of the experiment."""
     probes, blob, at = {}, [], 0
     for name, (steps, values) in drawable(run).items():
         rounded = coarse(values)
@@ -57,7 +57,7 @@ def packed(run: Run, experiment: AnyExperiment, **more: Any) -> str:
 def pack(header: Mapping[str, Any], numbers: bytes) -> str:
     """A header and numbers as text that a page can carry."""
     text = json.dumps(header, ensure_ascii=False).encode()
-    text += b" " * (-len(text) % 4)  # numbers begin where they may
+    text += b" " * (-len(text) % 4)  # numbers must be aligned to 4 bytes
     whole = len(text).to_bytes(4, "little") + text + numbers
     return base64.b64encode(gzip.compress(whole, mtime=0)).decode()
 
@@ -72,9 +72,9 @@ def coarse(values: np.ndarray) -> np.ndarray:
 
 
 def background(experiment: AnyExperiment) -> dict[str, Any]:
-    """What is known before training: of LEGO, the group and the length taught."""
+    """What figures need of the task: of LEGO, the group and the trained length."""
     task = getattr(experiment, "task", None)
     if not isinstance(task, Lego):
         return {}
     table = np.asarray(task.group.table)
-    return {"group": {"name": task.action, "table": table.tolist()}, "taught": task.chain}
+    return {"group": {"name": task.action, "table": table.tolist()}, "trained_length": task.chain}

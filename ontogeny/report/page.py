@@ -3,8 +3,10 @@
 import base64
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,54 +16,97 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from ..claims.claim import Claim
-from ..claims.status import Standing
+from ..claims.find import find
+from ..claims.scale import JUDGED, Scale
+from ..claims.status import Standing, last_said, standing
 from ..core.evidence import quantile
 from ..engine.files import write_whole
 from ..engine.serialize import digest, paths, record, spell
+from ..engine.store import Store
 from . import tables
+from .interval_plot import interval_plot
 from .outline import outline
 from .pack import packed
-from .play import models
-from .strip import strip
+from .playground import models
 
 WEB = files("ontogeny.report") / "web"
-SCRIPTS = ("vega", "pack", "draw", "curves", "forms", "pictures", "models", "play", "page")
+SCRIPTS = ("vega", "pack", "draw", "curves", "forms", "figures", "models", "playground", "page")
 LIVE = ("explore",)
 
 
-def page(
+def report_page(
+    store: Store, patterns: list[str], scales: list[Scale] | None = None
+) -> tuple[str, int, int]:
+    """The page of some claims, or all; how many verdicts it shows, and how many are missing."""
+    found: list[Standing] = []
+    unjudged = []
+    for claim in find(patterns or ["all"]):
+        own = [standing(claim, store, scale) for scale in scales or JUDGED]
+        known = [each for each in own if each is not None]
+        found += known[:1] if claim.untested else known
+        if not known:
+            unjudged.append(claim)
+    return _page(found, unjudged, _notes(store), sweeps(store)), len(found), len(unjudged)
+
+
+def explorer_page(store: Store) -> str:
+    """The explorer's page: every claim, judged or not, at the scales that it was judged at."""
+    found = []
+    for claim in find(["all"]):
+        own = [last_said(claim, store, scale) for scale in JUDGED]
+        known = [each for each in own if each.verdict["outcome"] not in ("unjudged", "untested")]
+        found += known or own[:1]
+    return _live_page(found, _notes(store), sweeps(store))
+
+
+def _notes(store: Store) -> dict[str, Any]:
+    """The footer of a page."""
+    date = time.strftime("%Y-%m-%d")
+    return {"version": version("ontogeny"), "date": date, "store": store.root.name}
+
+
+def sweeps(store: Store) -> list[dict[str, Any]]:
+    """The sweeps of a store that can be drawn: every point has a value for each axis."""
+    return [
+        each
+        for each in store.variations()
+        if all(len(point["at"]) == len(each["sweeps"]) for point in each["points"])
+    ]
+
+
+def _page(
     standings: Sequence[Standing],
     unjudged: Sequence[Claim],
     notes: Mapping[str, Any],
-    variations: Sequence[Mapping[str, Any]] = (),
+    swept: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """The page's text: a table of verdicts and a section per claim; what pictures are drawn from
-    comes after, packed, each run once."""
+    """The page's text: a table of verdicts and a section per claim; the data of the figures comes
+    after, packed, each run once."""
     sections, runs = [], {}
-    for standing in standings:
-        experiments = standing.claim.named(standing.scale)
-        names = {name: digest(record(experiments[name])) for name in standing.runs}
-        sections.append(_section(standing, names, variations))
+    for each in standings:
+        experiments = each.claim.named(each.scale)
+        names = {name: digest(record(experiments[name])) for name in each.runs}
+        sections.append(_section(each, names, swept))
         for name, run in names.items():
             if run not in runs:
-                runs[run] = packed(standing.runs[name], experiments[name])
+                runs[run] = packed(each.runs[name], experiments[name])
     return _render(sections, notes, live=False, unjudged=unjudged, runs=runs)
 
 
-def live_page(
+def _live_page(
     standings: Sequence[Standing],
     notes: Mapping[str, Any],
-    variations: Sequence[Mapping[str, Any]] = (),
+    swept: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """The same for the explorer, which gives runs when they are asked for."""
-    sections = [_live_section(standing, variations) for standing in standings]
+    """The same for the explorer, which serves runs on request."""
+    sections = [_live_section(each, swept) for each in standings]
     return _render(sections, notes, live=True, unjudged=[], runs={})
 
 
-def live_section(standing: Standing, variations: Sequence[Mapping[str, Any]] = ()) -> str:
+def live_section(standing: Standing, swept: Sequence[Mapping[str, Any]] = ()) -> str:
     """One claim's section, alone."""
-    shown = _live_section(standing, variations)
-    return _environment().get_template("section.html").render(section=shown)
+    shown = _live_section(standing, swept)
+    return _environment().get_template("claim.html").render(section=shown)
 
 
 def _render(sections: Sequence[dict[str, Any]], notes: Mapping[str, Any], **parts: Any) -> str:
@@ -88,14 +133,14 @@ def _render(sections: Sequence[dict[str, Any]], notes: Mapping[str, Any], **part
 
 
 def policy(live: bool) -> str:
-    """What a page may do, as a header says it: also, that no other page may frame it."""
+    """The content security policy as a header, which also forbids framing."""
     return f"{_policy(live)}; frame-ancestors 'none'"
 
 
 @cache
 def _policy(live: bool) -> str:
-    """What a page may do: run its own scripts as they are, wear its own style, and ask nobody; or,
-    if it is live, this server. Whatever else came to be in it would not run."""
+    """The content security policy: its own scripts and style by their hashes, and no requests but,
+    if it is live, to this server. Whatever else came to be in it would not run."""
     scripts = " ".join(map(_hash, _scripts(live)))
     style, whom = _hash(_web("page.css")), "'self'" if live else "'none'"
     return (
@@ -114,14 +159,14 @@ def _scripts(live: bool) -> list[str]:
 
 
 def write(text: str, folder: Path) -> Path:
-    """Writes the page whole and says where it is."""
+    """Writes the page and returns its path."""
     path = folder / "index.html"
     write_whole(path, text)
     return path
 
 
 def _section(
-    standing: Standing, runs: Mapping[str, str], variations: Sequence[Mapping[str, Any]]
+    standing: Standing, runs: Mapping[str, str], swept: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     claim, verdict, scale = standing.claim, standing.verdict, str(standing.scale)
     return {
@@ -135,23 +180,23 @@ def _section(
         "experiments": {
             name: outline(spell(each)) for name, each in claim.named(standing.scale).items()
         },
-        "variations": [v for v in variations if (v["claim"], v["scale"]) == (claim.name, scale)],
+        "variations": [v for v in swept if (v["claim"], v["scale"]) == (claim.name, scale)],
     }
 
 
-def _live_section(standing: Standing, variations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Runs are called by the query that gives them; fields may be changed."""
+def _live_section(standing: Standing, swept: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A section whose runs are named by the query that serves them, with fields to sweep."""
     claim, scale = standing.claim, standing.scale
     experiments = claim.named(scale)
     asked = {"claim": claim.name, "scale": str(scale)}
     runs = {name: urlencode(asked | {"name": name}) for name in experiments}
     fields = {path: value for each in experiments.values() for path, value in paths(each).items()}
-    section = _section(standing, runs, variations)
-    return section | {"fields": {path: _told(value) for path, value in fields.items()}}
+    section = _section(standing, runs, swept)
+    return section | {"fields": {path: _text(value) for path, value in fields.items()}}
 
 
-def _told(value: Any) -> str:
-    """A field's value as `vary` takes it."""
+def _text(value: Any) -> str:
+    """A field's value as `sweep` takes it."""
     return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
@@ -167,7 +212,7 @@ def _environment() -> Environment:
         "number": tables.number,
         "ours": tables.ours,
         "mark": lambda outcome: tables.STYLES[outcome][0],
-        "strip": strip,
+        "interval_plot": interval_plot,
         "words": lambda name: name.replace("_", " "),
         "inline": inline,
     }

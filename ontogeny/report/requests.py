@@ -1,4 +1,4 @@
-"""What is asked over HTTP and what is answered: how much of it, with which headers."""
+"""HTTP requests and responses: their limits and headers."""
 
 import html
 import io
@@ -25,8 +25,8 @@ HEADERS = {
 SHORT = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Ontogeny</title>{}</html>\n'
 
 
-class Refused(Exception):  # noqa: N818
-    """A request that is not followed, and why."""
+class RequestError(Exception):
+    """A request that is refused, and why."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
         super().__init__(reason)
@@ -34,8 +34,8 @@ class Refused(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What is sent back, and what a browser may do with it."""
+class Response:
+    """A response, with the policy that a browser must follow."""
 
     kind: str
     text: str
@@ -54,17 +54,17 @@ class Answer:
         }
 
 
-def refusal(status: HTTPStatus, reason: str, page: bool = False) -> Answer:
-    """Why not: as a page for people, else for scripts."""
+def refusal(status: HTTPStatus, reason: str, page: bool = False) -> Response:
+    """The response to a refused request: HTML for a page, else JSON."""
     reason = reason if len(reason) <= 4000 else f"{reason[:4000]}..."
     more = {"Allow": "GET, POST"} if status == HTTPStatus.METHOD_NOT_ALLOWED else {}
     if page:
-        return Answer("text/html", SHORT.format(f"<p>{html.escape(reason)}"), status, more=more)
-    return Answer("application/json", json.dumps({"wrong": reason}), status, more=more)
+        return Response("text/html", SHORT.format(f"<p>{html.escape(reason)}"), status, more=more)
+    return Response("application/json", json.dumps({"error": reason}), status, more=more)
 
 
-class Until(io.RawIOBase):
-    """What a socket receives up to a moment: who sends a byte now and then is cut off, too."""
+class DeadlineReader(io.RawIOBase):
+    """Reads from a socket up to a deadline, so that a slow sender is cut off, too."""
 
     def __init__(self, connection: socket.socket, seconds: float) -> None:
         self.connection, self.end = connection, time.monotonic() + seconds
@@ -77,20 +77,22 @@ class Until(io.RawIOBase):
         """Waits as long as there is time."""
         left = self.end - time.monotonic()
         if left <= 0:
-            raise TimeoutError("the request is not there in time")
+            raise TimeoutError("the request took too long")
         self.connection.settimeout(left)
         return self.connection.recv_into(buffer)
 
 
 def length_of(given: list[str]) -> int:
-    """How long a body is, by its only Content-Length."""
+    """The length of a body, by its only Content-Length."""
     if not given:
-        raise Refused(HTTPStatus.LENGTH_REQUIRED, "a Content-Length is needed")
+        raise RequestError(HTTPStatus.LENGTH_REQUIRED, "a Content-Length is needed")
     length = given[0].strip()
     if not (length.isascii() and length.isdigit()):
-        raise Refused(HTTPStatus.BAD_REQUEST, "the Content-Length is no number")
+        raise RequestError(HTTPStatus.BAD_REQUEST, "the Content-Length is not a number")
     if len(length) > 9 or int(length) > LARGEST:
-        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"too long: at most {LARGEST} bytes")
+        raise RequestError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"too long: at most {LARGEST} bytes"
+        )
     return int(length)
 
 
@@ -99,19 +101,19 @@ def json_object(data: bytes) -> dict[str, Any]:
     try:
         asked = json.loads(data.decode(), parse_constant=_no_number)
     except RecursionError:
-        raise Refused(HTTPStatus.BAD_REQUEST, "this JSON is too deep") from None
+        raise RequestError(HTTPStatus.BAD_REQUEST, "this JSON is too deep") from None
     except ValueError as error:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"this is no JSON: {error}") from error
+        raise RequestError(HTTPStatus.BAD_REQUEST, f"this is not JSON: {error}") from error
     if not isinstance(asked, dict):
-        raise Refused(HTTPStatus.BAD_REQUEST, "this is no JSON object")
+        raise RequestError(HTTPStatus.BAD_REQUEST, "this is not a JSON object")
     level: list[Any] = [asked]
     for _ in range(DEEPEST):
         inside = [each.values() if isinstance(each, dict) else each for each in level]
         level = [each for part in inside for each in part if isinstance(each, dict | list)]
     if level:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"this JSON is too deep: at most {DEEPEST}")
+        raise RequestError(HTTPStatus.BAD_REQUEST, f"this JSON is too deep: at most {DEEPEST}")
     return asked
 
 
 def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")

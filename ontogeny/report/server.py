@@ -22,11 +22,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qs
 
-from .requests import SHORT, Answer, Refused, Until, json_object, length_of, refusal
+from .requests import SHORT, DeadlineReader, RequestError, Response, json_object, length_of, refusal
 
 log = logging.getLogger("ontogeny")
 T = TypeVar("T")
-Asked = Mapping[str, list[str]]
+Query = Mapping[str, list[str]]
 
 FIELDS = 64  # of a query
 GO_ON = '<meta http-equiv="refresh" content="0; url=/"><p><a href="/">To the explorer</a></p>'
@@ -38,10 +38,10 @@ BUSY = "too much is asked at once: try later"
 class Site(Protocol):
     """What a server answers, whatever carries it."""
 
-    def look(self, path: str, asked: Asked) -> Answer:
-        """What there is to look at."""
+    def get(self, path: str, asked: Query) -> Response:
+        """The response to a GET request."""
 
-    def act(self, path: str, asked: dict[str, Any]) -> Callable[[], Any]:
+    def post(self, path: str, asked: dict[str, Any]) -> Callable[[], Any]:
         """What is to be done, once it has been checked; it gives what is answered as JSON."""
 
 
@@ -55,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         """Makes ready to read for a while, and to keep what is written."""
         self.connection = self.request
-        self.rfile = io.BufferedReader(Until(self.connection, self.server.READING))
+        self.rfile = io.BufferedReader(DeadlineReader(self.connection, self.server.READING))
         self.wfile = io.BytesIO()
 
     def finish(self) -> None:
@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.sendall(data)
             self.connection.shutdown(socket.SHUT_WR)
             # What is left unread would make the system take the answer back.
-            rest = Until(self.connection, self.server.LINGERING)
+            rest = DeadlineReader(self.connection, self.server.LINGERING)
             while rest.read(65536):
                 pass
         except OSError as error:
@@ -78,27 +78,27 @@ class Handler(BaseHTTPRequestHandler):
         """Reads the head of a request; what has no version has no headers, and is none."""
         self.command, self.requestline = "", ""
         if len(self.raw_requestline.split()) != 3:
-            self.send_error(HTTPStatus.BAD_REQUEST, "this is no request")
+            self.send_error(HTTPStatus.BAD_REQUEST, "this is not a request")
             return False
         return super().parse_request()
 
     def do_GET(self) -> None:
-        """What there is to look at."""
-        self._answer(self._look)
+        """The response to a GET request."""
+        self._answer(self._get)
 
     def do_POST(self) -> None:
         """What changes anything."""
-        self._answer(self._act)
+        self._answer(self._post)
 
-    def _answer(self, work: Callable[[str, str], Answer]) -> None:
+    def _answer(self, work: Callable[[str, str], Response]) -> None:
         path, _, query = self.path.partition("?")
         page = path == "/"
         try:
             answer = work(path, query)
-        except Refused as error:
+        except RequestError as error:
             answer = refusal(error.status, str(error), page)
         except TimeoutError:
-            answer = refusal(HTTPStatus.REQUEST_TIMEOUT, "the request is not there in time")
+            answer = refusal(HTTPStatus.REQUEST_TIMEOUT, "the request took too long")
         except ValueError as error:  # what is asked for cannot be: `ConfigError` is one
             log.debug("%r is refused", self.path, exc_info=error)
             answer = refusal(HTTPStatus.BAD_REQUEST, str(error), page)
@@ -107,34 +107,34 @@ class Handler(BaseHTTPRequestHandler):
             return
         except Exception:
             log.exception("the explorer could not answer %r", self.path)
-            wrong = "an error of the laboratory: see the terminal"
+            wrong = "internal error: see the terminal"
             answer = refusal(HTTPStatus.INTERNAL_SERVER_ERROR, wrong, page)
         self._send(answer)
 
-    def _look(self, path: str, query: str) -> Answer:
+    def _get(self, path: str, query: str) -> Response:
         asked = parse_qs(query, max_num_fields=FIELDS)
         self._check_name()
         if path == "/" and "token" in asked:
             return self._enter(asked["token"])
         self._check_origin({"same-origin", "none"})
         self._check_cookie()
-        return self.server.soon(lambda: self.server.site.look(path, asked))
+        return self.server.soon(lambda: self.server.site.get(path, asked))
 
-    def _act(self, path: str, query: str) -> Answer:
+    def _post(self, path: str, query: str) -> Response:
         self._check_name()
         self._check_origin({"same-origin"})
         self._check_cookie()
         if self._said("X-Ontogeny") != ["1"]:
-            raise Refused(HTTPStatus.FORBIDDEN, ELSEWHERE)
+            raise RequestError(HTTPStatus.FORBIDDEN, ELSEWHERE)
         if self.headers.get_content_type() != "application/json":
-            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "this is no application/json")
+            raise RequestError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "this is not application/json")
         length = length_of(self._said("Content-Length"))
         data = self.rfile.read(length)
         if len(data) < length:
-            raise Refused(HTTPStatus.BAD_REQUEST, "the request is shorter than it says")
+            raise RequestError(HTTPStatus.BAD_REQUEST, "the request is shorter than it says")
         asked = json_object(data)
-        done = self.server.soon(lambda: self.server.site.act(path, asked))
-        return Answer("application/json", json.dumps(done()))  # in time: nothing is done later
+        done = self.server.soon(lambda: self.server.site.post(path, asked))
+        return Response("application/json", json.dumps(done()))  # in time: nothing is done later
 
     # -- who asks
 
@@ -145,41 +145,41 @@ class Handler(BaseHTTPRequestHandler):
         """Refuses what is asked of another name, which would be another site's, or in parts."""
         names = self._said("Host")
         if len(names) != 1 or names[0] not in self.server.names:
-            raise Refused(HTTPStatus.FORBIDDEN, "this server answers to its own name only")
+            raise RequestError(HTTPStatus.FORBIDDEN, "this server answers to its own name only")
         if self._said("Transfer-Encoding") or len(self._said("Content-Length")) > 1:
-            raise Refused(HTTPStatus.BAD_REQUEST, "one Content-Length says how long a request is")
+            raise RequestError(HTTPStatus.BAD_REQUEST, "a request has one Content-Length")
 
     def _check_origin(self, sites: set[str]) -> None:
         """Refuses what a page of another site asks for."""
         own = {f"http://{name}" for name in self._said("Host")}
         if not set(self._said("Origin")) <= own or not set(self._said("Sec-Fetch-Site")) <= sites:
-            raise Refused(HTTPStatus.FORBIDDEN, ELSEWHERE)
+            raise RequestError(HTTPStatus.FORBIDDEN, ELSEWHERE)
 
     def _check_cookie(self) -> None:
         """Refuses who has not come by the link."""
         given = [part.strip() for text in self._said("Cookie") for part in text.split(";")]
         wanted = f"{self.server.cookie}={self.server.token}"
         if not any([_same(each, wanted) for each in given]):
-            raise Refused(HTTPStatus.FORBIDDEN, USE_THE_LINK)
+            raise RequestError(HTTPStatus.FORBIDDEN, USE_THE_LINK)
 
-    def _enter(self, given: list[str]) -> Answer:
+    def _enter(self, given: list[str]) -> Response:
         """Takes the token out of the link and into a cookie."""
         if len(given) != 1 or not _same(given[0], self.server.token):
-            raise Refused(HTTPStatus.FORBIDDEN, USE_THE_LINK)
+            raise RequestError(HTTPStatus.FORBIDDEN, USE_THE_LINK)
         self._check_origin({"same-origin", "none", "same-site", "cross-site"})
         cookie = f"{self.server.cookie}={self.server.token}; Path=/; HttpOnly; SameSite=Strict"
         if set(self._said("Sec-Fetch-Site")) <= {"same-origin", "none"}:
             more = {"Location": "/", "Set-Cookie": cookie}
-            return Answer("text/html", SHORT.format(GO_ON), HTTPStatus.SEE_OTHER, more=more)
+            return Response("text/html", SHORT.format(GO_ON), HTTPStatus.SEE_OTHER, more=more)
         if self._said("Sec-Fetch-Dest") != ["document"]:
-            raise Refused(HTTPStatus.FORBIDDEN, ELSEWHERE)
+            raise RequestError(HTTPStatus.FORBIDDEN, ELSEWHERE)
         # A click on a page elsewhere, as in a mail: where it were sent on to it would still come
         # from there, without the cookie. What this page asks for is this server's own.
-        return Answer("text/html", SHORT.format(GO_ON), more={"Set-Cookie": cookie})
+        return Response("text/html", SHORT.format(GO_ON), more={"Set-Cookie": cookie})
 
     # -- what is answered
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Response) -> None:
         data = answer.text.encode(errors="replace")
         self.request_version = "HTTP/1.0"  # whatever was asked for: an answer has its headers
         self.send_response(answer.status)
@@ -207,7 +207,7 @@ class Handler(BaseHTTPRequestHandler):
         log.debug("%r", format % args)
 
 
-def _whole(answer: Answer) -> bytes:
+def _whole(answer: Response) -> bytes:
     """An answer to one who is not listened to."""
     data = answer.text.encode()
     lines = [f"HTTP/1.0 {answer.status} {answer.status.phrase}"]
@@ -247,7 +247,7 @@ class Server(ThreadingHTTPServer):
         """What a piece of work gives, in a thread of its own, unless it takes too long."""
         end = time.monotonic() + self.ANSWERING
         if not self.making.acquire(timeout=self.ANSWERING):
-            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, BUSY)
+            raise RequestError(HTTPStatus.SERVICE_UNAVAILABLE, BUSY)
         found: Future[T] = Future()
 
         def make() -> None:
@@ -262,7 +262,7 @@ class Server(ThreadingHTTPServer):
             threading.Thread(target=make, daemon=True).start()
         except RuntimeError:  # the system has no more of them
             self.making.release()
-            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, BUSY) from None
+            raise RequestError(HTTPStatus.SERVICE_UNAVAILABLE, BUSY) from None
         try:
             return found.result(max(0.0, end - time.monotonic()))
         except TimeoutError:
@@ -270,7 +270,7 @@ class Server(ThreadingHTTPServer):
                 raise
             seconds = f"{self.ANSWERING:g} seconds"
             reason = f"this takes longer than {seconds}: try later, or on the command line"
-            raise Refused(HTTPStatus.GATEWAY_TIMEOUT, reason) from None
+            raise RequestError(HTTPStatus.GATEWAY_TIMEOUT, reason) from None
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Listens to a client, if there are not too many."""

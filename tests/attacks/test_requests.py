@@ -279,10 +279,10 @@ def test_no_request_hangs_it_starts_anything_or_finds_an_error(
     server, caplog, capfd, monkeypatch, record_property
 ):
     started = []
-    monkeypatch.setattr(server.laboratory.work, "start", started.append)
+    monkeypatch.setattr(server.explorer.job, "start", started.append)
     rng = random.Random(SEED)
     made = [request(rng, server) for _ in range(COUNT)]
-    server.laboratory.look("/", {})  # the first page takes longest, here where types are checked
+    server.explorer.get("/", {})  # the first page takes longest, here where types are checked
     begun, counts, faults = time.monotonic(), Counter(), []
 
     def one(number):

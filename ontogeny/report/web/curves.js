@@ -5,9 +5,9 @@ const SMALL = { width: 250, height: 130 };
 
 // ------------------------------------------------------------------------------- numbers of a run
 
-const at = (probe, seed, look, inner = 0) => {
+const at = (probe, seed, evaluation, inner = 0) => {
   const size = probe.shape.slice(2).reduce((a, b) => a * b, 1);
-  return probe.values[(seed * probe.shape[1] + look) * size + inner];
+  return probe.values[(seed * probe.shape[1] + evaluation) * size + inner];
 };
 
 const interval = (values) => {
@@ -19,7 +19,7 @@ const interval = (values) => {
   return { mean, low: mean - half, high: mean + half };
 };
 
-// The first look at which a curve is half way from where it begins to where it ends.
+// The first evaluation at which a curve is half way from where it begins to where it ends.
 charts.halfway = (steps, values) => {
   const known = values.filter(Number.isFinite),
     last = known[known.length - 1],
@@ -27,12 +27,12 @@ charts.halfway = (steps, values) => {
   const spread = Math.max(...known) - Math.min(...known);
   if (known.length < 3 || !(Math.abs(last - first) > 0.5 * spread) || spread < 1e-6) return null;
   const level = (first + last) / 2,
-    place = values.findIndex((v) => (last > first ? v >= level : v <= level));
-  return place < 0 ? null : { step: steps[place], value: values[place] };
+    index = values.findIndex((v) => (last > first ? v >= level : v <= level));
+  return index < 0 ? null : { step: steps[index], value: values[index] };
 };
 
 const seedsOf = (probe) => [...Array(probe.shape[0]).keys()];
-const curveOf = (probe, seed) => probe.steps.map((_, look) => at(probe, seed, look));
+const curveOf = (probe, seed) => probe.steps.map((_, evaluation) => at(probe, seed, evaluation));
 
 // ------------------------------------------------------------------------------- specifications
 
@@ -48,7 +48,7 @@ const steps = (logarithmic) => ({
 charts.curve = (runs, name, logarithmic) => {
   const thin = [],
     mean = [],
-    told = [],
+    predicted = [],
     half = [];
   runs.forEach(([run, { probes }], number) => {
     const colour = charts.colour(number),
@@ -56,15 +56,15 @@ charts.curve = (runs, name, logarithmic) => {
       theory = probes[PREDICTED + name];
     if (probe) {
       for (const seed of seedsOf(probe)) {
-        curveOf(probe, seed).forEach((value, look) =>
-          thin.push({ run, seed, colour, step: probe.steps[look], value }),
+        curveOf(probe, seed).forEach((value, evaluation) =>
+          thin.push({ run, seed, colour, step: probe.steps[evaluation], value }),
         );
       }
-      const middle = probe.steps.map((_, look) =>
-        interval(seedsOf(probe).map((seed) => at(probe, seed, look))),
+      const middle = probe.steps.map((_, evaluation) =>
+        interval(seedsOf(probe).map((seed) => at(probe, seed, evaluation))),
       );
-      middle.forEach((value, look) =>
-        mean.push({ run, colour, step: probe.steps[look], ...value }),
+      middle.forEach((value, evaluation) =>
+        mean.push({ run, colour, step: probe.steps[evaluation], ...value }),
       );
       const passed = charts.halfway(
         probe.steps,
@@ -73,12 +73,12 @@ charts.curve = (runs, name, logarithmic) => {
       if (passed) half.push({ run, colour, ...passed });
     }
     if (theory) {
-      theory.steps.forEach((step, look) =>
-        told.push({
+      theory.steps.forEach((step, evaluation) =>
+        predicted.push({
           run,
           colour,
           step,
-          value: interval(seedsOf(theory).map((seed) => at(theory, seed, look))).mean,
+          value: interval(seedsOf(theory).map((seed) => at(theory, seed, evaluation))).mean,
         }),
       );
     }
@@ -127,7 +127,7 @@ charts.curve = (runs, name, logarithmic) => {
       },
     },
     {
-      data: { values: told },
+      data: { values: predicted },
       mark: { type: "line", strokeWidth: 1.6, strokeDash: [2, 3] },
       encoding: { x, y: y("value"), color: colour, detail: { field: "run" } },
     },
@@ -201,7 +201,7 @@ charts.timeline = (runs, logarithmic) => {
 };
 
 // Points of curves with intervals; the paper's are diamonds, dashed, what theory predicts is dotted.
-charts.against = (points, taught) => {
+charts.against = (points, trained_length) => {
   const theory = "predicted, ",
     own = (name) => name.replace(theory, "");
   const names = [...new Set(points.map((point) => own(point.series)))];
@@ -211,7 +211,7 @@ charts.against = (points, taught) => {
     colour: charts.colour(names.indexOf(own(point.series))),
   }));
   const ours = rows.filter((row) => !row.series.startsWith(theory)),
-    told = rows.filter((row) => row.series.startsWith(theory));
+    predicted = rows.filter((row) => row.series.startsWith(theory));
   const papers = ours.filter((row) => row.paper !== null);
   const each = ours.flatMap((row) => (row.each ?? []).map((value) => ({ ...row, value })));
   const positive = rows.every((row) => row.x > 0);
@@ -250,7 +250,7 @@ charts.against = (points, taught) => {
     encoding: { x, y: y(field), color, detail },
   });
   const layer = [
-    line(told, "ours", { strokeDash: [2, 3], strokeWidth: 1.8 }),
+    line(predicted, "ours", { strokeDash: [2, 3], strokeWidth: 1.8 }),
     line(papers, "paper", { strokeDash: [6, 3], strokeWidth: 1, opacity: 0.8 }),
     {
       data: { values: papers },
@@ -282,8 +282,8 @@ charts.against = (points, taught) => {
       },
     },
   ];
-  if (taught !== undefined && rows.some((row) => row.x === taught)) {
-    const here = { data: { values: [{ x: taught }] } };
+  if (trained_length !== undefined && rows.some((row) => row.x === trained_length)) {
+    const here = { data: { values: [{ x: trained_length }] } };
     layer.push({
       ...here,
       mark: { type: "rule", strokeDash: [3, 3], opacity: 0.6, color: "#888888" },
@@ -291,7 +291,7 @@ charts.against = (points, taught) => {
     });
     layer.push({
       ...here,
-      mark: { type: "text", align: "left", dx: 4, y: 232, text: "taught", fontSize: 10 },
+      mark: { type: "text", align: "left", dx: 4, y: 232, text: "trained length", fontSize: 10 },
       encoding: { x },
     });
   }
@@ -299,6 +299,6 @@ charts.against = (points, taught) => {
     spec: { width: 440, height: 240, layer: layer.filter(({ data }) => data.values.length) },
     names,
     papers: papers.length > 0,
-    told: told.length > 0,
+    predicted: predicted.length > 0,
   };
 };

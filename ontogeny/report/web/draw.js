@@ -91,7 +91,7 @@ charts.draw = (spec, label, fill) => {
       if (!entry.isIntersecting) return;
       seen.disconnect();
       show().catch((error) => {
-        figure.textContent = `This picture cannot be drawn: ${error.message}`;
+        figure.textContent = `This figure cannot be drawn: ${error.message}`;
         console.error(error);
       });
     },

@@ -1,8 +1,8 @@
-// The explorer: what runs now, any two runs side by side, and what if.
+// The explorer: what runs now, any two runs compared, and sweeps.
 "use strict";
 const explore = { written: {}, said: "" };
 
-// A cookie says who asks; the header, that no page of another site does.
+// A cookie authenticates; the header shows that no page of another site asks.
 explore.ask = async (path, body) => {
   const how =
     body === undefined
@@ -14,13 +14,13 @@ explore.ask = async (path, body) => {
         };
   const answer = await fetch(path, how);
   if (answer.ok) return answer;
-  let wrong = answer.statusText;
+  let problem = answer.statusText;
   try {
-    wrong = (await answer.json()).wrong;
+    problem = (await answer.json()).error;
   } catch {
     /* not ours */
   }
-  throw new Error(wrong);
+  throw new Error(problem);
 };
 lab.fetched = async (query) => (await explore.ask(`/api/run?${query}`)).text();
 
@@ -63,7 +63,7 @@ explore.show = ({ works, started }) => {
     const failed = !started.running && started.code !== 0,
       words = lab.element("code", { text: `ontogeny ${started.words.join(" ")}` });
     const state = started.running
-      ? "is under way"
+      ? "is running"
       : started.code === 0
         ? "is done"
         : started.code === 130
@@ -72,9 +72,9 @@ explore.show = ({ works, started }) => {
     const line = lab.element(
       "p",
       { class: failed && started.code !== 130 ? "failed" : "" },
-      "What you started, ",
+      "Your command ",
       words,
-      `, ${state}. `,
+      ` ${state}. `,
     );
     if (started.running)
       line.append(
@@ -94,7 +94,7 @@ explore.show = ({ works, started }) => {
   box.replaceChildren(
     ...(rows.length
       ? rows
-      : [lab.element("p", { class: "soft", text: "Nothing runs in this store." })]),
+      : [lab.element("p", { class: "soft", text: "Nothing is running in this store." })]),
   );
 };
 
@@ -147,7 +147,7 @@ explore.follow = async () => {
     $("working").replaceChildren(
       lab.element("p", {
         class: "failed",
-        text: `The laboratory does not answer: ${error.message}`,
+        text: `The server does not answer: ${error.message}`,
       }),
     );
     explore.said = "";
@@ -174,26 +174,26 @@ explore.grow = async ({ works }) => {
       ]),
     ),
     read = found.filter(([, run]) => run);
-  const box = open.querySelector(".pictures");
+  const box = open.querySelector(".figures");
   if (read.length && box)
     box.replaceChildren(
-      lab.element("p", { class: "soft", role: "status", text: "It runs: these curves grow." }),
+      lab.element("p", { class: "soft", role: "status", text: "Running: these curves are updated." }),
       ...page.curves(read),
     );
 };
 
-// ------------------------------------------------------------------------------- what if
+// ------------------------------------------------------------------------------- sweeps
 
 explore.form = (section) => {
-  if (section.querySelector(":scope > form.if") || !section.dataset.fields) return;
+  if (section.querySelector(":scope > form.sweep") || !section.dataset.fields) return;
   const fields = JSON.parse(section.dataset.fields),
     { claim, scale } = section.dataset;
   if (!Object.keys(fields).length) return;
   const select = (name) =>
     lab.element(
       "select",
-      { name, "aria-label": name === "path" ? "field to change" : "second field" },
-      lab.element("option", { value: "", text: name === "path" ? "a field" : "no second field" }),
+      { name, "aria-label": name === "path" ? "setting to sweep" : "second setting" },
+      lab.element("option", { value: "", text: name === "path" ? "a setting" : "no second setting" }),
       ...Object.entries(fields).map(([path, value]) =>
         lab.element("option", { value: path, text: `${path} (${value})` }),
       ),
@@ -210,23 +210,23 @@ explore.form = (section) => {
     type: "number",
     min: 1,
     max: 1000,
-    placeholder: "as it is",
+    placeholder: "as judged",
     "aria-label": "seeds",
   });
   seeds.style.width = "6rem";
-  const told = lab.element("output");
+  const status = lab.element("output");
   const form = lab.element(
     "form",
-    { class: "row if", "aria-label": "What if" },
-    lab.element("strong", { text: "What if" }),
+    { class: "row sweep", "aria-label": "Sweep" },
+    lab.element("strong", { text: "Sweep" }),
     select("path"),
     values("values"),
     select("path2"),
     values("values2"),
     lab.element("label", {}, "seeds ", seeds),
-    lab.element("button", { name: "vary", text: "ask" }),
-    lab.element("button", { name: "judge", type: "button", text: "judge as it is" }),
-    told,
+    lab.element("button", { name: "sweep", text: "run" }),
+    lab.element("button", { name: "judge", type: "button", text: "judge unchanged" }),
+    status,
   );
   const start = async (sweep) => {
     try {
@@ -238,19 +238,19 @@ explore.form = (section) => {
           seeds: seeds.value ? Number(seeds.value) : null,
         })
       ).json();
-      told.className = "soft";
-      told.textContent = `started: ontogeny ${words.join(" ")}`;
+      status.className = "soft";
+      status.textContent = `started: ontogeny ${words.join(" ")}`;
     } catch (error) {
-      told.className = "failed";
-      told.textContent = error.message;
+      status.className = "failed";
+      status.textContent = error.message;
     }
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const given = Object.fromEntries(new FormData(form));
     if (!given.path || !given.values.trim()) {
-      told.className = "failed";
-      told.textContent = "Choose a field and give it values.";
+      status.className = "failed";
+      status.textContent = "Choose a setting and give it values.";
       return;
     }
     const sweep = [
@@ -265,7 +265,7 @@ explore.form = (section) => {
   section.querySelector("blockquote").after(form);
 };
 
-// ------------------------------------------------------------------------------- any two runs
+// ------------------------------------------------------------------------------- comparing two runs
 
 explore.compare = async () => {
   const form = $("compare"),
@@ -281,7 +281,7 @@ explore.compare = async () => {
   };
   for (const name of ["one", "other"])
     form.elements[name].replaceChildren(
-      ...known.map((run, place) => lab.element("option", { value: place, text: label(run) })),
+      ...known.map((run, index) => lab.element("option", { value: index, text: label(run) })),
     );
   if (known.length > 1) form.elements.other.selectedIndex = 1;
   form.addEventListener("submit", async (event) => {
@@ -293,14 +293,14 @@ explore.compare = async () => {
         chosen.map(async (run) => [label(run), await lab.read(await lab.fetched(query(run)))]),
       );
       if (!runs.every(([, run]) => run))
-        throw new Error("The store has nothing of one of them yet.");
+        throw new Error("One of them has no results in the store yet.");
       const lines = runs.map(([, run]) => run.outline.split("\n")),
-        alone = lines.map((own, place) => own.filter((line) => !lines[1 - place].includes(line)));
-      const differ = alone.map((own, place) =>
+        alone = lines.map((own, index) => own.filter((line) => !lines[1 - index].includes(line)));
+      const differ = alone.map((own, index) =>
         lab.element(
           "details",
           { open: "" },
-          lab.element("summary", { text: `only in ${runs[place][0]}` }),
+          lab.element("summary", { text: `only in ${runs[index][0]}` }),
           lab.element("pre", { text: own.join("\n") || "nothing" }),
         ),
       );

@@ -1,34 +1,34 @@
 // Pictures of mechanisms and of sweeps, as Vega-Lite specifications.
 "use strict";
-// A vector at one look: a line per experiment, thin seeds, theory dotted.
-charts.profile = (runs, name, look) => {
+// A vector at one evaluation: a line per experiment, thin seeds, theory dotted.
+charts.profile = (runs, name, evaluation) => {
   const thin = [],
     mean = [],
-    told = [];
+    predicted = [];
   runs.forEach(([run, { probes }], number) => {
     const colour = charts.colour(number);
     for (const [probe, rows] of [
       [probes[name], mean],
-      [probes[PREDICTED + name], told],
+      [probes[PREDICTED + name], predicted],
     ]) {
       if (!probe) continue;
-      const here = Math.min(look, probe.shape[1] - 1);
-      for (let place = 0; place < probe.shape[2]; place++) {
-        const values = seedsOf(probe).map((seed) => at(probe, seed, here, place));
-        rows.push({ run, colour, place, value: interval(values).mean });
+      const here = Math.min(evaluation, probe.shape[1] - 1);
+      for (let index = 0; index < probe.shape[2]; index++) {
+        const values = seedsOf(probe).map((seed) => at(probe, seed, here, index));
+        rows.push({ run, colour, index, value: interval(values).mean });
         if (rows === mean)
-          values.forEach((value, seed) => thin.push({ run, colour, place, seed, value }));
+          values.forEach((value, seed) => thin.push({ run, colour, index, seed, value }));
       }
     }
   });
-  return { thin, mean, told };
+  return { thin, mean, predicted };
 };
 
 charts.vector = (runs, name, range) => {
   const x = {
-    field: "place",
+    field: "index",
     type: "quantitative",
-    title: name.includes("layer") ? "layer" : "place",
+    title: name.includes("layer") ? "layer" : "index",
     axis: { tickMinStep: 1, tickCount: 6 },
   };
   const y = {
@@ -49,7 +49,7 @@ charts.vector = (runs, name, range) => {
     layer: [
       line("thin", { strokeWidth: 0.7, opacity: 0.35 }, [{ field: "run" }, { field: "seed" }]),
       line("mean", { strokeWidth: 2, point: { size: 22 } }, [{ field: "run" }]),
-      line("told", { strokeWidth: 1.6, strokeDash: [2, 3] }, [{ field: "run" }]),
+      line("predicted", { strokeWidth: 1.6, strokeDash: [2, 3] }, [{ field: "run" }]),
     ],
   };
 };
@@ -57,10 +57,10 @@ charts.vector = (runs, name, range) => {
 // A short vector over training (singular values, strengths): a line per entry.
 charts.entries = (run, name, probe, logarithmic) => {
   const rows = [];
-  for (let place = 0; place < probe.shape[2]; place++) {
+  for (let index = 0; index < probe.shape[2]; index++) {
     for (const seed of seedsOf(probe))
-      probe.steps.forEach((step, look) =>
-        rows.push({ step, seed, entry: place, value: at(probe, seed, look, place) }),
+      probe.steps.forEach((step, evaluation) =>
+        rows.push({ step, seed, entry: index, value: at(probe, seed, evaluation, index) }),
       );
   }
   const x = steps(logarithmic),
@@ -91,9 +91,9 @@ charts.entries = (run, name, probe, logarithmic) => {
   };
 };
 
-charts.cells = (probe, look) => {
-  const [, looks, rows, columns] = probe.shape,
-    here = Math.min(look, looks - 1),
+charts.cells = (probe, evaluation) => {
+  const [, evaluations, rows, columns] = probe.shape,
+    here = Math.min(evaluation, evaluations - 1),
     cells = [];
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++)
@@ -102,7 +102,7 @@ charts.cells = (probe, look) => {
   return cells;
 };
 
-// A matrix of the first seed. Its colours mean the same at every look.
+// A matrix of the first seed. Its colours mean the same at every evaluation.
 charts.matrix = (title, probe) => {
   const [, , rows, columns] = probe.shape,
     known = probe.values.filter(Number.isFinite);
@@ -140,9 +140,9 @@ charts.matrix = (title, probe) => {
 };
 
 // Angles between pairs, a ring per layer, a dot per pair.
-charts.dots = (probe, look) => {
-  const [seeds, looks, layers, pairs] = probe.shape,
-    here = Math.min(look, looks - 1),
+charts.dots = (probe, evaluation) => {
+  const [seeds, evaluations, layers, pairs] = probe.shape,
+    here = Math.min(evaluation, evaluations - 1),
     dots = [];
   for (let seed = 0; seed < seeds; seed++)
     for (let layer = 0; layer < layers; layer++)
@@ -301,7 +301,13 @@ charts.sweep = (variation, number) => {
     scale: logarithmic ? { type: "log", base: 2 } : {},
     axis: numeric ? { values: values.map(Number), format: "~g" } : { labelAngle: 0 },
   };
-  const y = (field) => ({ field, type: "quantitative", title: null, scale: { zero: false } });
+  const y = (field) => ({
+    field,
+    type: "quantitative",
+    title: null,
+    axis: { format: ".2~g" },
+    scale: { zero: false },
+  });
   const color = {
     field: "outcome",
     type: "nominal",

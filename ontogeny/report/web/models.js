@@ -6,7 +6,7 @@ const models = {};
 
 // A matrix: its rows one after the other.
 const matrix = (values, rows, columns) => ({ values, rows, columns });
-const row = ({ values, columns }, place) => values.subarray(place * columns, (place + 1) * columns);
+const row = ({ values, columns }, index) => values.subarray(index * columns, (index + 1) * columns);
 const dot = (a, b) => {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
@@ -36,7 +36,7 @@ models.softmax = (scores) => {
 const mixed = (weights, vectors) =>
   vectors[0].map((_, i) => weights.reduce((sum, w, k) => sum + w * vectors[k][i], 0));
 const argmax = (values) =>
-  values.reduce((best, value, place) => (value > values[best] ? place : best), 0);
+  values.reduce((best, value, index) => (value > values[best] ? index : best), 0);
 
 // ------------------------------------------------------------------------------- the models
 
@@ -44,23 +44,23 @@ const argmax = (values) =>
 models.InductionPair = (w, tokens) => {
   const width = w.tokens.columns,
     scale = Math.sqrt(width);
-  const x = tokens.map((token, place) => add(row(w.tokens, token), row(w.positions, place)));
+  const x = tokens.map((token, index) => add(row(w.tokens, token), row(w.positions, index)));
   const attend = (stream, key) =>
-    stream.map((here, place) => {
+    stream.map((here, index) => {
       const asked = times(here, key);
-      return models.softmax(stream.slice(0, place + 1).map((there) => dot(asked, there) / scale));
+      return models.softmax(stream.slice(0, index + 1).map((there) => dot(asked, there) / scale));
     });
   const move = (out, value, vector) => acted(out, acted(value, vector));
   const first = attend(x, w.key1),
     carried = x.map((each) => move(w.out1, w.value1, each));
-  const stream = x.map((each, place) =>
-    add(each, mixed(first[place], carried.slice(0, place + 1))),
+  const stream = x.map((each, index) =>
+    add(each, mixed(first[index], carried.slice(0, index + 1))),
   );
   const second = attend(stream, w.key2);
-  const outputs = stream.map((each, place) =>
+  const outputs = stream.map((each, index) =>
     acted(
       w.unembed,
-      add(each, move(w.out2, w.value2, mixed(second[place], stream.slice(0, place + 1)))),
+      add(each, move(w.out2, w.value2, mixed(second[index], stream.slice(0, index + 1)))),
     ),
   );
   return { outputs, attention: [first, second] };
@@ -86,18 +86,18 @@ models.ClauseTransformer = (w, predicates, answers, heads) => {
   const variables = w.variable.rows,
     found = { outputs: [], attention: [], answers: [] };
   answers.forEach((_, number) => {
-    const place = predicates.length + number,
-      here = clauses[place],
+    const index = predicates.length + number,
+      here = clauses[index],
       asked = times(here, w.query),
       mix = new Float64Array(width),
-      looks = [];
+      evaluations = [];
     for (let head = 0; head < heads; head++) {
       const cut = (vector) => vector.subarray(head * part, (head + 1) * part);
       const weights = models.softmax(
-        keys.slice(0, place + 1).map((key) => dot(cut(asked), cut(key)) / Math.sqrt(part)),
+        keys.slice(0, index + 1).map((key) => dot(cut(asked), cut(key)) / Math.sqrt(part)),
       );
-      mix.set(mixed(weights, values.slice(0, place + 1).map(cut)), head * part);
-      looks.push(weights);
+      mix.set(mixed(weights, values.slice(0, index + 1).map(cut)), head * part);
+      evaluations.push(weights);
     }
     const stream = add(here, times(mix, w.out)),
       wide = relu(add(times(stream, w.mlp_in), w.mlp_in_bias.values));
@@ -105,8 +105,8 @@ models.ClauseTransformer = (w, predicates, answers, heads) => {
       outputs = times(after, w.unembed);
     found.outputs.push(outputs);
     found.attention.push(
-      looks[0].map(
-        (__, clause) => looks.reduce((sum, weights) => sum + weights[clause], 0) / heads,
+      evaluations[0].map(
+        (__, clause) => evaluations.reduce((sum, weights) => sum + weights[clause], 0) / heads,
       ),
     );
     found.answers.push([
@@ -135,11 +135,11 @@ models.read = async (text) => {
   const { header, numbers } = await lab.unpack(text);
   return {
     ...header,
-    weights: header.steps.map((_, look) =>
+    weights: header.steps.map((_, evaluation) =>
       Object.fromEntries(
         header.parts.map(({ name, rows, columns, at, fixed }) => {
           const size = rows * columns,
-            begin = at + (fixed ? 0 : look * size);
+            begin = at + (fixed ? 0 : evaluation * size);
           return [name, matrix(numbers.subarray(begin, begin + size), rows, columns)];
         }),
       ),

@@ -11,7 +11,7 @@ lab.unpack = async (text) => {
   return { header, numbers: new Float32Array(whole, 4 + length) };
 };
 
-// A run: by probe its steps, its shape (seed, look, ...) and its numbers. Null if there is nothing yet.
+// A run: by probe its steps, its shape (seed, evaluation, ...) and its numbers. Null if there is nothing yet.
 lab.read = async (text) => {
   if (!text) return null;
   const { header, numbers } = await lab.unpack(text);

@@ -57,8 +57,8 @@ page.sort = (column) => {
   const heads = [...$("verdicts").tHead.rows[0].cells],
     body = $("verdicts").tBodies[0];
   const up = heads[column].getAttribute("aria-sort") !== "ascending";
-  heads.forEach((head, place) =>
-    place === column
+  heads.forEach((head, index) =>
+    index === column
       ? head.setAttribute("aria-sort", up ? "ascending" : "descending")
       : head.removeAttribute("aria-sort"),
   );
@@ -97,15 +97,15 @@ page.route = () => {
   const ids = [...$("verdicts").tBodies[0].rows]
       .filter((row) => !row.hidden)
       .map((row) => row.dataset.id),
-    place = ids.indexOf(open.id);
+    index = ids.indexOf(open.id);
   const link = (text, id) =>
     id ? lab.element("a", { href: `#${id}`, text }) : lab.element("span", { class: "soft", text });
   const bar = lab.element(
     "nav",
     { class: "bar", "aria-label": "Claims" },
     link("← all claims", "claims"),
-    link("‹ previous", ids[place - 1]),
-    link("next ›", place < 0 ? undefined : ids[place + 1]),
+    link("‹ previous", ids[index - 1]),
+    link("next ›", index < 0 ? undefined : ids[index + 1]),
   );
   open.querySelector(":scope > nav.bar")?.remove();
   open.prepend(bar);
@@ -115,5 +115,5 @@ page.route = () => {
 addEventListener("hashchange", () => page.route());
 
 document.documentElement.classList.add("scripted");
-play.start();
+playground.start();
 if (!lab.facts.live) page.route(); // the explorer does when it can fetch runs

@@ -1,7 +1,7 @@
-"""Small models that the page carries and runs: what they are taught, and their weights.
+"""The playground: small models that run in the page, how they are trained, and their weights.
 
-They are trained once (`ontogeny train-page`) and shipped; the page's own arithmetic is tested
-against the laboratory's on the weights that are shipped.
+They are trained once (`ontogeny train-page`) and packaged; the page's JavaScript is tested against
+JAX on the packaged weights.
 """
 
 import json
@@ -34,19 +34,21 @@ from ..training.descent import AdamW, GradientDescent
 from ..training.momentum import Momentum
 from .pack import coarse, pack
 
-SHIPPED = files("ontogeny.report") / "web" / "models.json"
+PACKAGED = files("ontogeny.report") / "web" / "models.json"
 
 
-class Played(NamedTuple):
-    """A model of the page: how it is taught, and what its tokens are called."""
+class PlaygroundModel(NamedTuple):
+    """A model of the page: how it is trained, and the names of its tokens."""
 
     title: str
-    says: str
+    description: str
     experiment: Experiment
     names: Callable[[Experiment], dict[str, Any]]
 
 
-def _taught(task: Any, model: Any, stage: Stage, evaluations: int, **probes: Probe) -> Experiment:
+def _experiment(
+    task: Any, model: Any, stage: Stage, evaluations: int, **probes: Probe
+) -> Experiment:
     return Experiment(
         task, model, (stage,), {"weights": Parameters(), **probes}, evaluations=evaluations
     )
@@ -56,7 +58,7 @@ def _characters(experiment: Experiment) -> dict[str, Any]:
     task = experiment.task
     assert isinstance(task, Triggers)
     tokens = task.bigrams.tokens
-    return {"tokens": tokens, "triggers": [tokens[place] for place in task.commonest]}
+    return {"tokens": tokens, "triggers": [tokens[index] for index in task.commonest]}
 
 
 def _entities(experiment: Experiment) -> dict[str, Any]:
@@ -65,9 +67,9 @@ def _entities(experiment: Experiment) -> dict[str, Any]:
     assert isinstance(task, TwoHop)
     world = begin(experiment, jnp.asarray(0)).world
     called = {
-        int(token): f"{letter}{place + 1}"
+        int(token): f"{letter}{index + 1}"
         for letter, family in zip("sbo", world.names, strict=True)
-        for place, token in enumerate(family)
+        for index, token in enumerate(family)
     }
     entities = [called[token] for token in range(task.symbols)]
     return {"tokens": [*entities, "r1", "r2"], "answers": entities[: task.answers]}
@@ -76,13 +78,18 @@ def _entities(experiment: Experiment) -> dict[str, Any]:
 def _variables(experiment: Experiment) -> dict[str, Any]:
     task, model = experiment.task, experiment.model
     assert isinstance(task, Lego) and isinstance(model, ClauseTransformer)
-    letters = [chr(ord("a") + place) for place in range(task.variables)]
-    return {"variables": letters, "values": task.values, "heads": model.heads, "taught": task.chain}
+    letters = [chr(ord("a") + index) for index in range(task.variables)]
+    return {
+        "variables": letters,
+        "values": task.values,
+        "heads": model.heads,
+        "trained_length": task.chain,
+    }
 
 
 def _two_hop(identity: float) -> Experiment:
     task, model = TwoHop(subjects=8, identity=identity), EmbeddingMLP(width=48, gamma=0.8)
-    return _taught(
+    return _experiment(
         task,
         model,
         GradientDescent(steps=400, learning_rate=1.0),
@@ -92,13 +99,13 @@ def _two_hop(identity: float) -> Experiment:
     )
 
 
-PLAYED = {
-    "induction": Played(
+MODELS = {
+    "induction": PlaygroundModel(
         "An induction head",
-        "Two layers of attention, taught on letters of Shakespeare in which some letters, the "
-        "triggers, are always followed by the same one, drawn anew for every text. Type a text: "
-        "what will follow its last letter?",
-        _taught(
+        "Two layers of attention, trained on characters of Shakespeare in which some, the triggers,"
+        " are always followed by the same one, drawn anew for every sequence. Type a text: it "
+        "predicts the next character.",
+        _experiment(
             Triggers(length=48, rows=64, reads=24),
             InductionPair(width=64),
             Momentum(steps=1200, learning_rate=0.1, weight_decay=1e-4, trainable=MEMORIES),
@@ -107,24 +114,24 @@ PLAYED = {
         ),
         _characters,
     ),
-    "bridged": Played(
+    "bridged": PlaygroundModel(
         "Two hops, with an identity bridge",
-        "A sum of embeddings, projected. It was told s → b (r1), b → o (r2), and that each b is "
-        "itself; never s r1 r2 → o. Ask it.",
+        "A sum of embeddings, projected. Trained on s r1 → b, b r2 → o and the identity b → b; "
+        "never on s r1 r2 → o. Test the composition.",
         _two_hop(1.0),
         _entities,
     ),
-    "unbridged": Played(
+    "unbridged": PlaygroundModel(
         "The same, without the bridge",
-        "Told the same hops, but not that each b is itself.",
+        "Trained on the same hops, but not on the identity b → b.",
         _two_hop(0.0),
         _entities,
     ),
-    "lego": Played(
+    "lego": PlaygroundModel(
         "State tracking, with a chain of thought",
-        "A one-layer transformer, taught by chains of five additions modulo six. It writes one "
-        "state after the other; give it more than five.",
-        _taught(
+        "A one-layer transformer, trained on chains of five additions modulo six. It writes one "
+        "state after the other; give it more than five steps.",
+        _experiment(
             Lego(action="C6", variables=26, chain=5, rows=256),
             ClauseTransformer(width=32, neurons=64, residual=True),
             AdamW(steps=480, learning_rate=3e-3),
@@ -164,47 +171,47 @@ def _name(path: Any) -> str:
     return keys[0] if keys[-1] == "weight" else "_".join(keys)
 
 
-def shipped(played: Played, run: Run) -> dict[str, Any]:
+def packaged(model: PlaygroundModel, run: Run) -> dict[str, Any]:
     """A trained model as the page carries it. What training does not change is there once."""
     flat = coarse(run.answers["weights"][0])
-    evaluations = [named(unravel(played.experiment, each)) for each in flat]
+    evaluations = [named(unravel(model.experiment, each)) for each in flat]
     parts, blob, at = [], [], 0
     for name, last in evaluations[-1].items():
         if not last.size:
             continue
-        fixed = all(np.array_equal(look[name], last) for look in evaluations)
-        arrays = [last] if fixed else [look[name] for look in evaluations]
+        fixed = all(np.array_equal(evaluation[name], last) for evaluation in evaluations)
+        arrays = [last] if fixed else [evaluation[name] for evaluation in evaluations]
         rows, columns = last.shape
         parts.append({"name": name, "rows": rows, "columns": columns, "at": at, "fixed": fixed})
         blob += [each.astype("<f4").tobytes() for each in arrays]
         at += rows * columns * len(arrays)
     header = {
-        "is": type(played.experiment.model).__name__,
+        "is": type(model.experiment.model).__name__,
         "steps": run.steps.tolist(),
         "parts": parts,
-        **played.names(played.experiment),
+        **model.names(model.experiment),
     }
-    made = digest(spell(played.experiment))
+    made = digest(spell(model.experiment))
     return {"made": made, "data": pack(header, b"".join(blob))}
 
 
 def train() -> Path:
     """Trains them all and writes them to where the package has them."""
-    runs = execute({name: played.experiment for name, played in PLAYED.items()}, 1)
-    carried = {name: shipped(played, runs[name]) for name, played in PLAYED.items()}
-    path = Path(str(SHIPPED))
-    write_whole(path, json.dumps(carried, indent=1) + "\n")
+    runs = execute({name: model.experiment for name, model in MODELS.items()}, 1)
+    data = {name: packaged(model, runs[name]) for name, model in MODELS.items()}
+    path = Path(str(PACKAGED))
+    write_whole(path, json.dumps(data, indent=1) + "\n")
     return path
 
 
 @cache
 def models() -> Mapping[str, dict[str, Any]]:
-    """The shipped models, with their words."""
-    if not SHIPPED.is_file():
+    """The packaged models, with their words."""
+    if not PACKAGED.is_file():
         return {}
-    carried = json.loads(SHIPPED.read_text())
+    data = json.loads(PACKAGED.read_text())
     return {
-        name: {"title": played.title, "says": played.says, **carried[name]}
-        for name, played in PLAYED.items()
-        if name in carried
+        name: {"title": model.title, "says": model.description, **data[name]}
+        for name, model in MODELS.items()
+        if name in data
     }

@@ -1,4 +1,4 @@
-"""What is known as rows: one number each, with all that it is a number of."""
+"""Tidy tables: a row per number, with everything that identifies it."""
 
 import csv
 import uuid
@@ -16,7 +16,7 @@ from ..engine.environment import missing
 
 Row = dict[str, Any]
 BATCH = 50_000  # rows
-INNER = ("place", "column")  # what the axes of an answer are called, after its seed and step
+INNER = ("index", "column")  # the axes of an answer, after its seed and step
 
 
 def evidence(standing: Standing) -> Iterator[Row]:
@@ -31,24 +31,24 @@ def evidence(standing: Standing) -> Iterator[Row]:
 
 
 def answers(runs: Mapping[str, Run], last: bool = False, most: int = 2) -> Iterator[Row]:
-    """A row per number that a probe answered: over training, or at the end; of answers with at most
+    """A row per number that a probe measured: over training, or at the end; of answers with at most
     so many axes of their own."""
     for name, run in runs.items():
         for probe, values in run.answers.items():
             if values.ndim - 2 > most:
                 continue
             first = values.shape[1] - 1 if last else 0
-            for place in np.ndindex(*values[:, first:].shape):
-                seed, look, *inner = place
+            for indices in np.ndindex(*values[:, first:].shape):
+                seed, evaluation, *inner = indices
                 own = dict(zip(INNER, inner, strict=False))
                 about = {"experiment": name, "probe": probe, "seed": run.seeds[seed]}
-                step = int(run.steps[first + look])
-                value = float(values[seed, first + look, *inner])
-                yield about | {"step": step, "place": None, "column": None, "value": value} | own
+                step = int(run.steps[first + evaluation])
+                value = float(values[seed, first + evaluation, *inner])
+                yield about | {"step": step, "index": None, "column": None, "value": value} | own
 
 
 def write(rows: Iterable[Row], path: Path) -> int:
-    """Rows as a file of the kind its name says, there whole or not at all; says how many."""
+    """Writes rows to a CSV or Parquet file, atomically; returns how many."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
@@ -97,7 +97,7 @@ def _parquet(batches: Iterator[list[Row]], path: Path) -> int:
 
 
 def _typed(pyarrow: Any, schema: Any) -> Any:
-    """A column that begins with nothing may have numbers further on."""
+    """A column that is empty in the first batch may have numbers in later ones."""
     kinds = [
         pyarrow.field(f.name, pyarrow.float64() if pyarrow.types.is_null(f.type) else f.type)
         for f in schema

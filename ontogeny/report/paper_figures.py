@@ -1,4 +1,4 @@
-"""What a paper takes from a claim: figures with their data, a table, references."""
+"""What a paper needs of a claim: figures with their data, a LaTeX table, BibTeX references."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,22 +6,22 @@ from pathlib import Path
 from ..claims.status import Standing
 from ..core.evidence import Evidence, Outcome
 from ..engine.files import write_whole
-from . import figures, latex, tidy
+from . import export, figures, latex
 
 KINDS = (".pdf", ".svg", ".png")
 
 
-def publish(standing: Standing, folder: Path, width: float = figures.WIDTH) -> Iterator[Path]:
+def write_figures(standing: Standing, folder: Path, width: float = figures.WIDTH) -> Iterator[Path]:
     """Writes every figure of a claim with its data beside it, a table and the references."""
     runs = standing.runs
-    scalars = list(tidy.answers(runs, most=0))
-    ends = list(tidy.answers(runs, last=True))
+    scalars = list(export.answers(runs, most=0))
+    ends = list(export.answers(runs, last=True))
     rows = [item for item in standing.verdict["evidence"] if item.get("x") is not None]
     points = [Evidence(**row | {"outcome": Outcome(row["outcome"])}) for row in rows]
     drawn = {
         "against": (figures.against(points, width), rows),
         "curves": (figures.curves(runs, width) if scalars else None, scalars),
-        "by-place": (figures.by_layer(runs, width), [r for r in ends if r["place"] is not None]),
+        "by-index": (figures.by_layer(runs, width), [r for r in ends if r["index"] is not None]),
         "matrices": (figures.matrices(runs, width), [r for r in ends if r["column"] is not None]),
         "angles": (figures.polar(runs, width), [r for r in ends if "angles" in r["probe"]]),
     }
@@ -33,7 +33,7 @@ def publish(standing: Standing, folder: Path, width: float = figures.WIDTH) -> I
             figures.save(figure, path)
             yield path
         figures.close(figure)
-        tidy.write(data, folder / f"{name}.csv")
+        export.write(data, folder / f"{name}.csv")
         yield folder / f"{name}.csv"
     for name, text in (
         ("table.tex", latex.table(standing)),

@@ -1,6 +1,6 @@
-// Models to play with: type something, move through training, see where it looks and what it answers.
+// The playground: type an input, move through training, see the attention and the answer.
 "use strict";
-const play = {};
+const playground = {};
 
 const bars = (rows) => ({
   width: 200,
@@ -16,18 +16,18 @@ const bars = (rows) => ({
       axis: { labelFont: "ui-monospace, monospace" },
     },
     x: {
-      field: "chance",
+      field: "probability",
       type: "quantitative",
-      title: "how likely it finds what comes next",
+      title: "probability of the next token",
       scale: { domain: [0, 1] },
       axis: { format: ".0%", tickCount: 5 },
     },
-    tooltip: [{ field: "name" }, { field: "chance", format: ".4f" }],
+    tooltip: [{ field: "name" }, { field: "probability", format: ".4f" }],
   },
 });
 
-// Attention as a square: who looks (down) at whom (across).
-const looked = (rows, columns, title) => {
+// An attention map: queries down, keys across.
+const attentionMap = (rows, columns, title) => {
   const cell = Math.max(8, Math.min(17, 420 / columns.length)),
     names = (list) => `${JSON.stringify(list)}[datum.value]`;
   const axis = (list) => ({
@@ -86,41 +86,41 @@ const cellsOf = (attention, rows, columns) =>
     weights.map((value, column) => ({ row, column, value, from: rows[row], to: columns[column] })),
   );
 const shown = (sign) => ({ " ": "␣", "\n": "⏎" })[sign] ?? sign;
-const likeliest = (outputs, names, many = 8) =>
+const mostLikely = (outputs, names, many = 8) =>
   models
     .softmax(outputs)
-    .map((chance, place) => ({ chance, name: shown(names[place]) }))
-    .sort((a, b) => b.chance - a.chance)
+    .map((probability, index) => ({ probability, name: shown(names[index]) }))
+    .sort((a, b) => b.probability - a.probability)
     .slice(0, many);
 
-// ------------------------------------------------------------------------------- what each model is asked
+// ------------------------------------------------------------------------------- the models
 
-// Each gives: what to type at first, how it is read (or what is wrong), and what there is to see of an answer.
-play.asks = {
+// Each has an example input, a parser (or its error), and what there is to see of an answer.
+playground.models = {
   InductionPair: {
     first: "a cold eq or the",
     hint: (model) =>
-      `at most ${model.weights[0].positions.rows} letters; its triggers are ${model.triggers.map(shown).join(" ")}`,
+      `at most ${model.weights[0].positions.rows} characters; the triggers are ${model.triggers.map(shown).join(" ")}`,
     read: (model, text) => {
       const most = model.weights[0].positions.rows,
         tokens = [...text].map((sign) => model.tokens.indexOf(sign));
-      if (!tokens.length) return { wrong: "Type a letter." };
+      if (!tokens.length) return { error: "Type a character." };
       if (tokens.length > most)
-        return { wrong: `It reads at most ${most} letters; these are ${tokens.length}.` };
-      const unknown = [...text].find((_, place) => tokens[place] < 0);
+        return { error: `At most ${most} characters; these are ${tokens.length}.` };
+      const unknown = [...text].find((_, index) => tokens[index] < 0);
       return unknown === undefined
         ? { asked: tokens }
-        : { wrong: `It does not know the sign ${unknown}.` };
+        : { error: `Not in its vocabulary: ${unknown}.` };
     },
     see: (model, weights, tokens) => {
       const { outputs, attention } = models.InductionPair(weights, tokens),
         names = tokens.map((token) => shown(model.tokens[token]));
-      const best = likeliest(outputs[outputs.length - 1], model.tokens);
+      const best = mostLikely(outputs[outputs.length - 1], model.tokens);
       return {
         says: ["After ", names[names.length - 1], " comes ", best[0].name],
         bars: best,
         maps: attention.map((each, layer) => ({
-          title: layer ? "second layer: the induction head" : "first layer: the letter before",
+          title: layer ? "second layer: the induction head" : "first layer: the previous token",
           rows: names,
           columns: names,
           cells: cellsOf(each, names, names),
@@ -137,17 +137,17 @@ play.asks = {
           .split(/[\s,]+/)
           .filter(Boolean),
         tokens = words.map((word) => model.tokens.indexOf(word.toLowerCase()));
-      if (!tokens.length) return { wrong: "Type a question." };
-      const unknown = words.find((_, place) => tokens[place] < 0);
+      if (!tokens.length) return { error: "Type an input." };
+      const unknown = words.find((_, index) => tokens[index] < 0);
       return unknown === undefined
         ? { asked: tokens }
         : {
-            wrong: `It does not know ${unknown}: there are ${[...model.tokens].sort().join(" ")}.`,
+            error: `Not in its vocabulary: ${unknown}; it has ${[...model.tokens].sort().join(" ")}.`,
           };
     },
     see: (model, weights, tokens) => {
       const { outputs } = models.EmbeddingMLP(weights, tokens),
-        best = likeliest(outputs, model.answers);
+        best = mostLikely(outputs, model.answers);
       const rows = model.tokens
         .map((name, token) => ({ name, token }))
         .sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }));
@@ -165,7 +165,7 @@ play.asks = {
         bars: best,
         maps: [
           {
-            title: "what each token (down) says for each answer (across)",
+            title: "positive logits of each token (down) for each answer (across)",
             rows: names[0],
             columns: names[1],
             cells: cellsOf(scaled, ...names),
@@ -177,7 +177,7 @@ play.asks = {
   ClauseTransformer: {
     first: "a=2, b=a+3, c=b+1, d=c+5, e=d+4, f=e+2, g=f+3, h=g+1",
     hint: (model) =>
-      `numbers from 0 to ${model.values - 1}, letters from a to ${model.variables[model.variables.length - 1]}; it was taught chains of ${model.taught}`,
+      `numbers from 0 to ${model.values - 1}, letters from a to ${model.variables[model.variables.length - 1]}; trained on chains of ${model.trained_length}`,
     read: (model, text) => {
       const predicates = [],
         seen = new Set();
@@ -187,23 +187,23 @@ play.asks = {
         .split(/[,;\s]+/)
         .filter(Boolean)) {
         const [, made, of, number] = /^([a-z])=(?:([a-z])\+)?(\d+)$/.exec(clause) ?? [];
-        if (made === undefined) return { wrong: `${clause} is neither like a=2 nor like b=a+3.` };
+        if (made === undefined) return { error: `${clause} is neither like a=2 nor like b=a+3.` };
         const variable = model.variables.indexOf(made),
           value = Number(number);
         if (variable < 0 || (of && model.variables.indexOf(of) < 0))
-          return { wrong: `It does not know the letters of ${clause}.` };
+          return { error: `Unknown variables in ${clause}.` };
         if (value >= model.values)
-          return { wrong: `${clause}: numbers are below ${model.values}.` };
-        if (seen.has(made)) return { wrong: `${made} is given twice.` };
+          return { error: `${clause}: numbers are below ${model.values}.` };
+        if (seen.has(made)) return { error: `${made} is given twice.` };
         seen.add(made);
         if (of) predicates.push([variable, value, model.variables.indexOf(of)]);
-        else if (start) return { wrong: "Give one number to begin with." };
+        else if (start) return { error: "Give one initial value." };
         else start = [variable, value];
       }
-      if (!start) return { wrong: "Give a number to begin with: a=2." };
+      if (!start) return { error: "Give an initial value: a=2." };
       return predicates.length
         ? { asked: { predicates, start } }
-        : { wrong: "Give a step: b=a+3." };
+        : { error: "Give a step: b=a+3." };
     },
     see: (model, weights, { predicates, start }) => {
       const name = (variable) => model.variables[variable],
@@ -218,17 +218,17 @@ play.asks = {
         ...predicates.map(([made, by, of]) => `${name(made)}=${name(of)}+${by}`),
         ...written.slice(0, -1),
       ];
-      const wrong = right.findIndex((each) => !each);
+      const first = right.findIndex((each) => !each);
       return {
         says: [
           "It writes ",
-          written.map((each, place) => (right[place] ? each : `${each} ✗`)).join(" → "),
-          wrong < 0 ? ", all right" : `, wrong from step ${wrong} on`,
+          written.map((each, index) => (right[index] ? each : `${each} ✗`)).join(" → "),
+          first < 0 ? ", all right" : `, wrong from step ${first} on`,
           "",
         ],
         maps: [
           {
-            title: "where each answer (down) looks",
+            title: "attention of each answer (down) to the clauses (across)",
             rows: written.slice(0, -1),
             columns,
             cells: cellsOf(attention, written.slice(0, -1), columns),
@@ -239,35 +239,35 @@ play.asks = {
   },
 };
 
-// ------------------------------------------------------------------------------- one model's place in the page
+// ------------------------------------------------------------------------------- one model in the page
 
-play.fill = async (article) => {
-  const { title, says, data } = play.carried[article.dataset.model],
+playground.fill = async (article) => {
+  const { title, says, data } = playground.data[article.dataset.model],
     model = await models.read(data),
-    ask = play.asks[model.is];
+    ask = playground.models[model.is];
   const input = lab.element("input", {
     type: "text",
     value: ask.first,
-    "aria-label": `what to ask: ${title}`,
+    "aria-label": `input of ${title}`,
     spellcheck: "false",
     autocomplete: "off",
   });
   input.style.width = "min(34rem, 100%)";
   input.style.fontFamily = "ui-monospace, monospace";
-  const told = lab.element("p", { class: "says", "aria-live": "polite" }),
-    pictures = lab.element("div", { class: "charts" });
+  const output = lab.element("p", { class: "says", "aria-live": "polite" }),
+    figures = lab.element("div", { class: "charts" });
   let shape = "",
     updates = [],
     seen = null;
   const answer = () => {
-    const { asked, wrong } = ask.read(model, input.value);
-    if (wrong) {
-      told.replaceChildren(lab.element("span", { class: "failed", text: wrong }));
+    const { asked, error } = ask.read(model, input.value);
+    if (error) {
+      output.replaceChildren(lab.element("span", { class: "failed", text: error }));
       return;
     }
-    seen = ask.see(model, model.weights[slider.look()], asked);
+    seen = ask.see(model, model.weights[slider.evaluation()], asked);
     const [before, what, between, best] = seen.says;
-    told.replaceChildren(
+    output.replaceChildren(
       before,
       lab.element("b", { text: what }),
       between,
@@ -279,17 +279,17 @@ play.fill = async (article) => {
     ]);
     if (now !== shape) {
       shape = now;
-      const made = seen.maps.map(({ rows, columns, title: name }, place) =>
-        charts.draw(looked(rows, columns, name), `${name} of ${title}`, () => ({
-          cells: seen.maps[place].cells,
+      const made = seen.maps.map(({ rows, columns, title: name }, index) =>
+        charts.draw(attentionMap(rows, columns, name), `${name} of ${title}`, () => ({
+          cells: seen.maps[index].cells,
         })),
       );
       if (seen.bars)
         made.unshift(
-          charts.draw(bars([]), `the likeliest answers of ${title}`, () => ({ rows: seen.bars })),
+          charts.draw(bars([]), `the most likely answers of ${title}`, () => ({ rows: seen.bars })),
         );
       updates = made.map((each) => each.update);
-      pictures.replaceChildren(...made.map((each) => each.figure));
+      figures.replaceChildren(...made.map((each) => each.figure));
     } else updates.forEach((update) => update());
   };
   const listeners = [],
@@ -310,20 +310,20 @@ play.fill = async (article) => {
       lab.element("span", { class: "soft", text: ask.hint(model) }),
     ),
     slider.row,
-    told,
-    pictures,
+    output,
+    figures,
   );
   answer();
 };
 
-play.start = () => {
-  play.carried = JSON.parse(document.getElementById("models").textContent);
+playground.start = () => {
+  playground.data = JSON.parse(document.getElementById("models").textContent);
   const observer = new IntersectionObserver(
     (entries) => {
       for (const entry of entries)
         if (entry.isIntersecting) {
           observer.unobserve(entry.target);
-          play.fill(entry.target).catch((error) => {
+          playground.fill(entry.target).catch((error) => {
             entry.target.textContent = `This model cannot be read: ${error.message}`;
             console.error(error);
           });
@@ -331,7 +331,7 @@ play.start = () => {
     },
     { rootMargin: "300px" },
   );
-  document.querySelectorAll("article.play").forEach((article) => {
+  document.querySelectorAll("article.playground").forEach((article) => {
     article.style.minHeight = "12rem";
     observer.observe(article);
   });

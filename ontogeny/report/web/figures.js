@@ -1,4 +1,4 @@
-// A claim's pictures: which there are, and what moves them.
+// A claim's figures: which there are, and the slider that moves them.
 "use strict";
 const page = {};
 const $ = (id) => document.getElementById(id);
@@ -36,20 +36,20 @@ const rangeOf = (runs, name) => {
   return [values.reduce((a, b) => Math.min(a, b), 0), values.reduce((a, b) => Math.max(a, b), 0)];
 };
 
-// A slider over training that moves all pictures drawn with it.
+// A slider over training that moves all figures drawn with it.
 page.slider = (steps, listeners) => {
   const last = steps.length - 1,
-    told = lab.element("output", { class: "soft" });
+    label = lab.element("output", { class: "soft" });
   const input = lab.element("input", {
     type: "range",
     min: 0,
     max: last,
     value: last,
-    "aria-label": "training time",
+    "aria-label": "training step",
   });
   const move = () => {
     const step = steps[input.value];
-    told.textContent = `step ${step}`;
+    label.textContent = `step ${step}`;
     input.setAttribute("aria-valuetext", `step ${step}`);
     for (const listen of listeners) listen();
   };
@@ -80,11 +80,11 @@ page.slider = (steps, listeners) => {
     row: lab.element(
       "div",
       { class: "row" },
-      lab.element("label", {}, "training time ", input),
-      told,
+      lab.element("label", {}, "training step ", input),
+      label,
       play,
     ),
-    look: () => Number(input.value),
+    evaluation: () => Number(input.value),
     listen: (each) => listeners.push(each),
   };
 };
@@ -113,8 +113,8 @@ const moving = (runs) => {
     figures.push(figure);
   };
   for (const name of profiles)
-    add(charts.vector(runs, name, rangeOf(runs, name)), `${name}, by place`, () =>
-      charts.profile(runs, name, slider.look()),
+    add(charts.vector(runs, name, rangeOf(runs, name)), `${name}, by index`, () =>
+      charts.profile(runs, name, slider.evaluation()),
     );
   for (const name of matrices)
     for (const [run, { probes }] of runs) {
@@ -123,17 +123,17 @@ const moving = (runs) => {
       if (!probe) continue;
       if (name.includes("angles"))
         add(charts.polar(run, probe), `${name} of ${run}`, () => ({
-          dots: charts.dots(probe, slider.look()),
+          dots: charts.dots(probe, slider.evaluation()),
         }));
       else
         add(charts.matrix(`${name}, ${run}`, probe), `${name} of ${run}, a matrix`, () => ({
-          cells: charts.cells(probe, slider.look()),
+          cells: charts.cells(probe, slider.evaluation()),
         }));
       if (theory)
         add(
           charts.matrix(`${name}, theory`, theory),
           `${name} of ${run} as theory predicts it`,
-          () => ({ cells: charts.cells(theory, slider.look()) }),
+          () => ({ cells: charts.cells(theory, slider.evaluation()) }),
         );
     }
   const made = group("How the mechanism forms", ...figures);
@@ -163,7 +163,7 @@ const short = (runs, logarithmic) =>
 
 page.curves = (runs, logarithmic = false) => {
   const names = probesOf(runs, 2);
-  const told = runs.some(([, { probes }]) =>
+  const predicted = runs.some(([, { probes }]) =>
     Object.keys(probes).some((name) => name.startsWith("predicted ")),
   );
   const figures = names.map(
@@ -173,7 +173,7 @@ page.curves = (runs, logarithmic = false) => {
   parts.unshift(
     charts.legend(
       runs.map(([name]) => name),
-      told ? [["theory", "dotted"]] : [],
+      predicted ? [["theory", "dotted"]] : [],
     ),
   );
   const timeline = charts.timeline(runs, logarithmic);
@@ -192,12 +192,12 @@ page.runs = (runs) => {
     { class: "row" },
     lab.element("h3", { text: "Over training" }),
     lab.element("label", {}, logarithmic, " logarithmic steps"),
-    lab.element("span", { class: "soft", text: "thin: seeds · band: 95 % · ● half way" }),
+    lab.element("span", { class: "soft", text: "thin: seeds · band: 95 % interval · ● half way" }),
   );
   return lab.element("div", {}, head, box);
 };
 
-const whatIf = (variation) => {
+const sweepFigures = (variation) => {
   const swept = Object.keys(variation.sweeps);
   const figures =
     swept.length === 2
@@ -206,11 +206,11 @@ const whatIf = (variation) => {
           (_, number) => charts.draw(charts.sweep(variation, number), "a sweep").figure,
         );
   const set = variation.changes.length ? ` with ${variation.changes.join(", ")}` : "";
-  return group(`What if: ${swept.join(" and ")}${set}`, ...figures);
+  return group(`Sweep of ${swept.join(" and ")}${set}`, ...figures);
 };
 
 page.fill = async (section) => {
-  const box = section.querySelector(".pictures");
+  const box = section.querySelector(".figures");
   if (!box || box.dataset.filled) return;
   box.dataset.filled = "yes";
   const { runs, points, variations } = Object.fromEntries(
@@ -224,17 +224,17 @@ page.fill = async (section) => {
     const backgrounds = read.map(([, run]) => run),
       parts = [];
     if (points.length) {
-      const { spec, names, papers, told } = charts.against(
+      const { spec, names, papers, predicted } = charts.against(
         points,
-        backgrounds.find((each) => each.taught !== undefined)?.taught,
+        backgrounds.find((each) => each.trained_length !== undefined)?.trained_length,
       );
       const extra = [
         ...(papers ? [["◇ the paper's", "dashed"]] : []),
-        ...(told ? [["theory", "dotted"]] : []),
+        ...(predicted ? [["theory", "dotted"]] : []),
       ];
       parts.push(
         charts.legend(names, extra),
-        charts.draw(spec, "our numbers beside the paper's").figure,
+        charts.draw(spec, "our numbers and the paper's").figure,
       );
     }
     if (read.length) {
@@ -254,13 +254,13 @@ page.fill = async (section) => {
           ),
         ),
       );
-    parts.push(...variations.map(whatIf));
+    parts.push(...variations.map(sweepFigures));
     box.replaceChildren(...parts);
   } catch (error) {
     box.replaceChildren(
       lab.element("p", {
         class: "failed",
-        text: `These pictures cannot be drawn: ${error.message}`,
+        text: `These figures cannot be drawn: ${error.message}`,
       }),
     );
     console.error(error);
@@ -268,7 +268,7 @@ page.fill = async (section) => {
 };
 
 document.addEventListener("theme", () => {
-  for (const box of document.querySelectorAll(".pictures[data-filled]")) {
+  for (const box of document.querySelectorAll(".figures[data-filled]")) {
     delete box.dataset.filled;
     const section = box.closest("section");
     if (section.classList.contains("open")) page.fill(section);

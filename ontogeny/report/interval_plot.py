@@ -1,4 +1,4 @@
-"""A number beside its interval, its seeds and the paper's: a strip as wide as a table's cell."""
+"""One row of a forest plot, for a table's cell: a number, its interval, its seeds, the paper's."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from markupsafe import Markup
 WIDTH, HEIGHT, MARGIN = 120, 16, 6
 
 
-def strip(evidence: dict[str, Any]) -> Markup:
+def interval_plot(evidence: dict[str, Any]) -> Markup:
     """Ours is a dot in its interval, each seed a tick, the paper's a diamond."""
     ours, low, high, paper = (evidence.get(key) for key in ("ours", "low", "high", "paper"))
     each = [value for value in evidence.get("each") or [] if value is not None]
@@ -28,4 +28,4 @@ def strip(evidence: dict[str, Any]) -> Markup:
     if paper is not None:
         parts.append(f'<path class="paper" d="M{x(paper)} 3l5 5l-5 5l-5 -5z"/>')
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-    return Markup(f'<svg class="strip" {size} aria-hidden="true">{"".join(parts)}</svg>')
+    return Markup(f'<svg class="interval-plot" {size} aria-hidden="true">{"".join(parts)}</svg>')
