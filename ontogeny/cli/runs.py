@@ -147,8 +147,8 @@ def weights(
         raise ConfigError(f"{name} is external: it has no model of the laboratory")
     check(chosen, format_)
 
-    def tell(look: "News") -> None:
-        sys.stderr.write(f"\r{name}: step {look.step} of {look.steps} ")
+    def tell(news: "News") -> None:
+        sys.stderr.write(f"\r{name}: step {news.step} of {news.steps} ")
 
     params = trained(chosen, seed, tell)
     sys.stderr.write("\n")

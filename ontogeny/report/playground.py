@@ -94,7 +94,7 @@ def _two_hop(identity: float) -> Experiment:
         model,
         GradientDescent(steps=400, learning_rate=1.0),
         20,
-        success=Accuracy("composed"),
+        accuracy=Accuracy("composed"),
         fitted=Accuracy("train"),
     )
 
@@ -110,7 +110,7 @@ MODELS = {
             InductionPair(width=64),
             Momentum(steps=1200, learning_rate=0.1, weight_decay=1e-4, trainable=MEMORIES),
             15,
-            success=Accuracy("test"),
+            accuracy=Accuracy("test"),
         ),
         _characters,
     ),

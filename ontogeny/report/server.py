@@ -240,7 +240,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where to look, and with what right."""
+        """The link to the explorer, with its token."""
         return f"http://127.0.0.1:{self.server_port}/?token={self.token}"
 
     def soon(self, work: Callable[[], T]) -> T:
