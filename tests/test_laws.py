@@ -13,10 +13,10 @@ import pytest
 from conftest import tiny
 
 from ontogeny import Accuracy, AdamW, Decoder, GradientDescent, Loss, Store, Until, execute
+from ontogeny.core.process import give_back
 from ontogeny.core.types import Model
 from ontogeny.engine import program as one
 from ontogeny.engine.execute import plan, recall
-from ontogeny.engine.machine import give_back
 from ontogeny.engine.pools.here import Here
 from ontogeny.engine.pools.processes import Processes
 from ontogeny.engine.runs import specs

@@ -9,6 +9,8 @@ from ontogeny.engine.execute import plan
 from ontogeny.engine.pools.here import Here
 from ontogeny.engine.runs import specs
 from ontogeny.engine.units import Interrupted, follow, train
+from ontogeny.llm import datasets, models
+from ontogeny.llm.analogy import NaturalAnalogy, premise, question, with_made_up_names
 from ontogeny.llm.finetuning import FullFineTuning, LoRA, batch, sentence_loss
 from ontogeny.llm.likelihood import Sentence, sentence
 

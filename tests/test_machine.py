@@ -118,7 +118,7 @@ def test_to_import_what_is_compiled_starts_nothing():
 
 PARENT = r"""
 import subprocess, sys, time
-code = "import os, sys; from ontogeny.engine.machine import die_with_parent; "
+code = "import os, sys; from ontogeny.core.process import die_with_parent; "
 code += "die_with_parent({}); print(os.getpid(), flush=True)\nwhile True: pass"
 known = sys.argv[1] if len(sys.argv) > 1 else __import__("os").getpid()
 child = subprocess.Popen([sys.executable, "-c", code.format(known)])

@@ -18,7 +18,7 @@ import pytest
 from conftest import tiny
 from numpy.lib import format as npy
 
-from ontogeny import execute
+from ontogeny import Store, execute
 from ontogeny.engine.files import write_whole
 from ontogeny.engine.runs import specs
 from ontogeny.engine.store import Checkpoint, Record
@@ -276,3 +276,15 @@ def test_a_folder_that_is_discarded_while_a_run_is_put_there_is_made_again(store
     monkeypatch.setattr(Path, "rename", late)
     sealed(store)
     assert times[:2] == [store.root / "runs" / "a-0"] * 2 and store.load("a-0") is not None
+
+
+def test_runs_of_an_older_version_are_said_to_be_older_not_used_and_not_harmed(store, caplog):
+    old = store.root / "runs" / "0123456789abcdef-0"
+    old.mkdir(parents=True)
+    (old / "seal.json").write_text("{}")
+    run = execute({"x": tiny()}, seeds=1, store=store)["x"]
+    assert run.curve("train loss").shape[0] == 1
+    assert "1 runs were written by an older version" in caplog.text and old.is_dir()
+    caplog.clear()
+    execute({"y": tiny(width=18)}, seeds=1, store=Store(store.root))
+    assert "older version" not in caplog.text and len(store.names()) == 3

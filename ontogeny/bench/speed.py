@@ -17,11 +17,12 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Int
 
+from ..core.process import die_with_parent
 from ..core.types import Experiment, Model, Task, Trace
 from ..engine import program
 from ..engine.cost import cost
 from ..engine.environment import processor
-from ..engine.machine import cores, die_with_parent, settle
+from ..engine.machine import cores, settle
 from ..models.clauses import ClauseTransformer
 from ..models.gpt2 import GPT2
 from ..models.induction import MEMORIES, InductionPair, Params, attend

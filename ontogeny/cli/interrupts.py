@@ -14,6 +14,8 @@ import time
 from types import FrameType
 from typing import NoReturn
 
+from ..core.process import exit_at_once
+
 SECONDS = 4.0  # that a command has to put its things away
 _AGAIN = 0.02  # until it is asked once more whether imports are over
 INTERRUPTED = 130
@@ -58,7 +60,7 @@ def _listen(ear: int) -> None:
         if heard[0] in (signal.SIGINT, signal.SIGTERM):
             time.sleep(SECONDS)
             os.write(2, STOPPED.encode())
-            os._exit(INTERRUPTED)
+            exit_at_once(INTERRUPTED)
 
 
 def leave() -> NoReturn:
@@ -69,4 +71,4 @@ def leave() -> NoReturn:
         sys.stderr.flush()
     except (OSError, ValueError):
         pass  # nobody listens
-    os._exit(INTERRUPTED)
+    exit_at_once(INTERRUPTED)

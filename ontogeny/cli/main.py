@@ -1,17 +1,16 @@
 """The command line: every group of commands is a module beside this one.
 
-FullFineTuning heavy is imported inside a command, so that help answers at once.
+Everything heavy is imported inside a command, so that help answers at once.
 """
 
 import atexit
-import gc
-import os
 import sys
 from contextlib import redirect_stdout, suppress
 from typing import TextIO, cast
 
 from cyclopts import CycloptsError
 
+from ..core.process import collect_seldom, exit_at_once
 from . import bench, interrupts, judge, llm, report, runs, scorecard  # noqa: F401 (their commands)
 from .app import app
 from .exits import REFUSED, Output, explain, printable, refuse_old_names
@@ -44,13 +43,13 @@ def run(words: list[str] | None = None) -> int:
 
 def main() -> None:
     """Runs a command and ends the process; 130 is the exit code of an interrupted one."""
-    gc.set_threshold(50_000)  # imports make many objects that stay: collecting costs a tenth
+    collect_seldom()
     try:
         code = run()
     except KeyboardInterrupt:
         interrupts.leave()
     atexit._run_exitfuncs()
-    os._exit(code)  # to take this process apart would take half a second
+    exit_at_once(code)
 
 
 if __name__ == "__main__":

@@ -3,19 +3,19 @@
 Where a system has no such calls (glibc's, Linux's), nothing is done.
 """
 
-import ctypes
 import hashlib
 import os
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import jax
 import platformdirs
 from filelock import FileLock, Timeout
+
+from ..core.process import give_back
 
 
 def settle(core: int | None = None) -> None:
@@ -133,12 +133,6 @@ def _locked(name: str, seconds: float) -> AbstractContextManager[Any] | None:
 # ------------------------------------------------------------------------------ memory
 
 
-def give_back() -> None:
-    """Gives what is free to the system: after compiling, some two hundred megabytes."""
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 # Every program that is compiled leaves some 20 MB behind, whatever is cleared: a worker that has
 # come to this many bytes makes way for a new one.
 _GROWN = 2**30
@@ -159,25 +153,3 @@ def memory() -> float:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
     except (ValueError, OSError, AttributeError):
         return 4 * 2**30
-
-
-# ------------------------------------------------------------------------------ processes
-
-_PR_SET_PDEATHSIG = 1
-
-
-def die_with_parent(parent: int | None = None) -> None:
-    """Has the system end this process when the thread that started it ends, however that happens
-    and whatever this process is at (Linux). Who knows the parent's number gives it: the parent may
-    have ended before."""
-    known = os.getppid() if parent is None else parent
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != known:
-        exit_at_once(1)
-
-
-def exit_at_once(code: int) -> NoReturn:
-    """Ends this process without taking it apart, which would take jax half a second. Whoever calls
-    this has said and kept all there is; nothing else in the package ends a process so."""
-    os._exit(code)

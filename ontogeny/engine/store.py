@@ -6,6 +6,7 @@
     variations/            what came of changing a claim
     working/               how far those are who run something here
     damaged/               what failed its check, set aside
+    format                 the number of this layout
 
 A folder is written elsewhere and moved into place in one step, so it is there whole or not at all.
 Its seal holds a hash of every file; verdicts and other texts carry theirs. Nothing is ever
@@ -26,8 +27,6 @@ from pathlib import Path
 from typing import Any
 
 from .files import (
-    NUMBER,
-    SEEDS,
     Arrays,
     Damaged,
     discard,
@@ -41,26 +40,13 @@ from .files import (
     write_arrays,
     write_note,
 )
+from .shapes import ENVIRONMENT, VARIATION, VERDICT, WORK
 
 log = logging.getLogger("ontogeny")
 
+_FORMAT = "2"  # of a store: runs that were written in another are not used, and not touched
 _STALE = 3600.0  # seconds after which nobody is still writing what stands aside
 _SILENT = 1800.0  # after which whoever said how far it is has gone, if one cannot ask
-
-_Shape = dict[str, Any]
-_EVIDENCE: _Shape = {"text": str, "outcome": str, "ours": NUMBER, "low": NUMBER, "high": NUMBER}
-_EVIDENCE |= {"paper": NUMBER, "n": SEEDS, "note": str, "series": str, "x": NUMBER}
-_EVIDENCE |= {"each": [NUMBER]}
-_VERDICT: _Shape = {"claim": str, "says": str, "paper": str, "where": str, "outcome": str}
-_VERDICT |= {"scale": str, "seeds": SEEDS, "seconds": NUMBER, "departures": [str], "untested": str}
-_VERDICT |= {"failures": [str], "command": str, "digest": str, "evidence": [_EVIDENCE]}
-_POINT: _Shape = {"at": [str], "outcome": str, "evidence": [_EVIDENCE]}
-_VARIATION: _Shape = {"claim": str, "scale": str, "seeds": SEEDS, "changes": [str]}
-_VARIATION |= {"sweeps": {...: [str]}, "points": [_POINT]}
-_UNIT: _Shape = {"label": str, "step": int, "steps": int, "news": str}
-_WORK: _Shape = {"pid": int, "host": str, "words": [str], "fraction": NUMBER, "left": str}
-_WORK |= {"units": [_UNIT]}
-_ENVIRONMENT: _Shape = {"failure": str, "seconds": NUMBER}
 
 
 @dataclass(frozen=True)
@@ -106,7 +92,7 @@ class Store:
             return None
         try:
             environment = read_json(files["environment.json"])
-            if problem := misfit(environment, _ENVIRONMENT):
+            if problem := misfit(environment, ENVIRONMENT):
                 raise Damaged(problem)
             return Record(read_arrays(files["answers.npz"]), environment["failure"], environment)
         except Exception as error:  # whatever it holds, it is none of ours
@@ -154,7 +140,7 @@ class Store:
 
     def verdict(self, name: str) -> dict[str, Any] | None:
         """The last verdict of a claim, if there is a sound one."""
-        return self._note(self.root / "verdicts" / f"{name}.json", _VERDICT)
+        return self._note(self.root / "verdicts" / f"{name}.json", VERDICT)
 
     def save_verdict(self, name: str, verdict: dict[str, Any]) -> None:
         """Replaces the last verdict of a claim."""
@@ -166,7 +152,7 @@ class Store:
 
     def variations(self) -> list[dict[str, Any]]:
         """All that is sound of them, the newest last."""
-        return [each for _, each in self._notes("variations", _VARIATION)]
+        return [each for _, each in self._notes("variations", VARIATION)]
 
     def note_work(self, pid: int, news: dict[str, Any] | None) -> None:
         """How far a process is; nothing, once it is done."""
@@ -180,7 +166,7 @@ class Store:
         """How far those are that run something here. Who is dead, or has said nothing for long
         and cannot be asked, is forgotten."""
         host, found = socket.gethostname(), []
-        for path, work in self._notes("working", _WORK):
+        for path, work in self._notes("working", WORK):
             silent = time.time() - _written(path) > _SILENT
             if (not is_alive(work["pid"]) if work["host"] == host else silent) or silent:
                 with suppress(OSError):
@@ -293,9 +279,24 @@ class Store:
         if self._swept:
             return
         self._swept = True
+        self._mark()
         for path in (self.root / "tmp").glob("*"):
             if time.time() - _written(path) > _STALE:
                 path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+
+    def _mark(self) -> None:
+        """Writes down which layout this is; says so once if there are runs of an older one."""
+        mark = self.root / "format"
+        with suppress(OSError):
+            if mark.exists() and mark.read_text() == _FORMAT:
+                return
+            if older := len(self._folders("runs")):
+                log.warning(
+                    "%s: %d runs were written by an older version; they are not used, and stay "
+                    "as they are (`ontogeny runs --prune` deletes them)", self.root, older,
+                )  # fmt: skip
+            self.root.mkdir(parents=True, exist_ok=True)
+            mark.write_text(_FORMAT)
 
     def _set_aside(self, path: Path, reason: str) -> None:
         place = self.root / "damaged" / f"{path.name}-{uuid.uuid4().hex[:8]}"

@@ -16,7 +16,8 @@ from typing import Any
 
 from ...core.errors import ended
 from ...core.fields import ConfigError
-from ..machine import die_with_parent, exit_at_once, grown, memory, settle
+from ...core.process import die_with_parent, exit_at_once
+from ..machine import grown, memory, settle
 from ..runs import confirm
 from ..schedule import Done, Failures, Pool, Progress, Scheduler, WorkerError
 from ..store import Store

@@ -12,8 +12,8 @@ from typing import Any
 
 from ...core.errors import told
 from ...core.fields import ConfigError
+from ...core.process import die_with_parent, exit_at_once
 from ...engine.execute import execute
-from ...engine.machine import die_with_parent, exit_at_once
 from ...engine.pools.cluster import Cluster
 from ...engine.pools.here import Here
 from ...engine.pools.limits import Limits
