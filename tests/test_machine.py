@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from functools import partial
 
 import jax
 import pytest
@@ -14,10 +15,12 @@ from ontogeny.engine.program import Program
 
 HOLD = """
 import sys, time
-from ontogeny.engine.machine import compiling
-with compiling("x"):
-    print("held", flush=True)
-    time.sleep(float(sys.argv[1]))
+from ontogeny.engine.machine import compile_once
+class Slow:
+    def compile(self):
+        print("held", flush=True)
+        time.sleep(float(sys.argv[1]))
+compile_once({"x": Slow})
 """
 
 
@@ -34,26 +37,38 @@ def held(seconds):
         yield other, time.monotonic()
 
 
-def test_who_comes_second_waits():
+def compiled(*names):
+    """The order in which programs are compiled here, and when each was."""
+    order = {}
+
+    class Noted:
+        def __init__(self, name):
+            self.name = name
+
+        def compile(self):
+            order[self.name] = time.monotonic()
+
+    machine.compile_once({name: partial(Noted, name) for name in names})
+    return order
+
+
+def test_what_another_process_compiles_comes_last():
     with held(1.5) as (_, began):
-        with machine.compiling("y"):  # another program
-            assert time.monotonic() - began < 1
-        with machine.compiling("x"):
-            assert time.monotonic() - began > 1
+        order = compiled("x", "y", "z")
+        assert list(order) == ["y", "z", "x"]
+        assert order["z"] - began < 1 < order["x"] - began
 
 
 def test_who_dies_holds_nobody_up():
     with held(60) as (other, began):
         other.kill()
-        with machine.compiling("x"):
-            assert time.monotonic() - began < 20
+        assert compiled("x")["x"] - began < 20
 
 
 def test_a_folder_that_cannot_be_written_is_done_without(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with machine.compiling("x"):
-        pass
+    assert list(compiled("x", "y")) == ["x", "y"]
 
 
 WORKER = """
@@ -63,8 +78,10 @@ everywhere = os.sched_getaffinity(0)
 machine.settle(1)
 mine = os.sched_getaffinity(0)
 assert len(mine) == 1, mine
-with machine.compiling("x"):
-    assert os.sched_getaffinity(0) == everywhere
+class Everywhere:
+    def compile(self):
+        assert os.sched_getaffinity(0) == everywhere
+machine.compile_once({"x": Everywhere})
 threads = [os.sched_getaffinity(int(name)) for name in os.listdir("/proc/self/task")]
 assert all(cores == mine for cores in threads), threads
 assert machine.cores() == len(everywhere)
