@@ -117,7 +117,8 @@ class ClauseTransformer(nn.Module):
 
     def __init__(self, params: dict[str, Tensor], settings: dict[str, float]) -> None:
         super().__init__()
-        tables = {k.removeprefix("tables."): v for k, v in params.items() if k.startswith("tables")}
+        name = "embeddings."
+        tables = {k.removeprefix(name): v for k, v in params.items() if k.startswith(name)}
         self.tables = nn.ParameterDict({k: nn.Parameter(v) for k, v in tables.items()})
         self.unembed = nn.Parameter(params["unembed"])
         self.one_hot = "query" not in params  # then a token has its own query, key and value

@@ -18,6 +18,7 @@ from .core.fields import ConfigError as ConfigError
 from .core.run import Run as Run
 from .core.types import Batch as Batch
 from .core.types import Experiment as Experiment
+from .core.types import FirstTokens as FirstTokens
 from .core.types import Model as Model
 from .core.types import Moment as Moment
 from .core.types import Probe as Probe

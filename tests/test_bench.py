@@ -36,7 +36,7 @@ from ontogeny.bench import rivals
 from ontogeny.core.types import Batch, Moment, partition
 from ontogeny.engine import program
 from ontogeny.models.induction import MEMORIES
-from ontogeny.models.unaided import own_answers
+from ontogeny.models.rollout import rollout
 
 STEPS = 4
 
@@ -66,12 +66,12 @@ CASES = {
     ),
     "ClauseTransformer": of(
         Lego(chain=3, variables=10, rows=4),
-        ClauseTransformer(width=16, neurons=16),
+        ClauseTransformer(width=16, mlp_width=16),
         AdamW(steps=1, learning_rate=0.01),
     ),
     "its one-hot kind": of(
         Lego(chain=3, variables=10, rows=4),
-        ClauseTransformer(width=16, neurons=16, one_hot=True),
+        ClauseTransformer(width=16, mlp_width=16, one_hot=True),
         AdamW(steps=1, learning_rate=0.01),
     ),
     "Transformer": of(
@@ -100,7 +100,7 @@ def test_a_program_loses_as_much_as_the_laboratory_at_every_step(name, tmp_path)
     theirs = rivals.trained(tmp_path / "data.npz", "eager", STEPS)["losses"]
     state = jax.jit(partial(program.begin, experiment))(jnp.zeros((), jnp.int32))
     batches = [
-        Batch(**{field: fields[field] for field in Batch._fields})
+        Batch(**{field: fields[field] for field in Batch._fields[:4]})
         for fields in rivals._batches(experiment, stage, state, 2)
     ]
     rule = stage.optimizer(partition(state.params, stage.trainable)[0])
@@ -133,7 +133,7 @@ def read(path):
 
 def test_a_program_answers_chains_as_the_laboratory_does(tmp_path, monkeypatch):
     task = Lego(chain=3, variables=20, rows=8)
-    model = ClauseTransformer(width=16, neurons=16, one_hot=True)
+    model = ClauseTransformer(width=16, mlp_width=16, one_hot=True)
     probes = {"3 steps": RolloutAccuracy("3 steps"), "6 steps": RolloutAccuracy("6 steps")}
     experiment = Experiment(
         task, model, (AdamW(steps=1, learning_rate=0.01),), probes, evaluations=1
@@ -150,7 +150,7 @@ def test_a_program_answers_chains_as_the_laboratory_does(tmp_path, monkeypatch):
         batch = jax.jit(partial(task.sample, split=split))(state.world, key=jax.random.key(0))
         asked = (torch.tensor(stored[f"chains{n}.{name}"]) for name in ("predicates", "answer"))
         theirs = program.follow(*(each.long() for each in asked))
-        ours = jax.jit(partial(own_answers, model, task=task))(state.params, batch)
+        ours = jax.jit(partial(rollout, model, task=task))(state.params, batch)
         assert len(np.unique(ours)) > 3  # it does not always say the same
         np.testing.assert_array_equal(theirs, ours)
     timed = rivals.trained(tmp_path / "data.npz", "eager", 5)

@@ -16,6 +16,7 @@ from ontogeny import Accuracy, AdamW, Decoder, GradientDescent, Loss, Store, Unt
 from ontogeny.core.process import give_back
 from ontogeny.core.types import Model
 from ontogeny.engine import program as one
+from ontogeny.engine.evaluation import run_ahead
 from ontogeny.engine.execute import plan, recall
 from ontogeny.engine.pools.here import Here
 from ontogeny.engine.pools.processes import Processes
@@ -232,8 +233,8 @@ def test_parameters_without_numbers_do_no_harm():
 
 def test_a_look_runs_rows_of_one_shape_once_and_answers_what_each_probe_would_alone(monkeypatch):
     calls = []
-    run = Model.rows
-    monkeypatch.setattr(Model, "rows", lambda *all: calls.append(all) or run(*all))
+    run = Model.batched
+    monkeypatch.setattr(Model, "batched", lambda *all: calls.append(all) or run(*all))
     splits = ("train", "similarity", "conclusion", "sources")  # of two tokens each, and of one
     probes = {split: Loss(split) for split in splits} | {"again": Accuracy("conclusion")}
     experiment = tiny(probes=probes)
@@ -244,10 +245,11 @@ def test_a_look_runs_rows_of_one_shape_once_and_answers_what_each_probe_would_al
     for name, probe in probes.items():
         alone = one.evaluate(tiny(probes={name: probe}), seed, state, step)[name]
         np.testing.assert_allclose(together[name], alone, rtol=1e-6)
-    now = one._moment(experiment, state, jax.random.key(0)).having_seen(splits)
+    now = run_ahead(one._moment(experiment, state, jax.random.key(0)), splits)
+    assert set(now.known) == set(splits)
     other = jax.tree.map(lambda leaf: 2 * leaf, state.params)
     for changed in (now.with_params(other), now.with_key(jax.random.key(1))):
-        assert not changed.seen
+        assert not changed.known
     assert Loss("train")(now.with_params(other)) != Loss("train")(now)
 
 

@@ -1,7 +1,6 @@
 """LEGO: sentences, models of clauses, rollouts, self-training, probes."""
 
 from dataclasses import replace
-from functools import partial
 from itertools import permutations, product
 
 import equinox as eqx
@@ -44,17 +43,17 @@ from ontogeny import (
 )
 from ontogeny.core.types import Moment
 from ontogeny.models.block_sparse import BlockParams, smooth_relu
-from ontogeny.models.clauses import Tables, sentences_of
-from ontogeny.models.rotary import turned
-from ontogeny.models.unaided import faultless, own_answers, right_unaided
+from ontogeny.models.clauses import ClauseEmbedding, sentences_of
+from ontogeny.models.rollout import rollout, rollout_all_correct, rollout_correct
+from ontogeny.models.rotary import rotary
 from ontogeny.tasks.lego import CLAUSE, Sentence
 from ontogeny.theory import lego_descent
 from ontogeny.theory.dilution import diluted, weight
 from ontogeny.theory.groups import named
 
 SMALL = Lego(action="S3", chain=2, variables=9, rows=6)
-NARROW = ClauseTransformer(width=8, neurons=6)
-TINY = BlockSparse(neurons=4)
+NARROW = ClauseTransformer(width=8, mlp_width=6)
+TINY = BlockSparse(neurons_per_class=4)
 
 
 def drawn(task, split, seed=1):
@@ -163,10 +162,10 @@ def test_bad_tasks_are_told():
 
 VARIANTS = [
     NARROW,
-    ClauseTransformer(width=8, neurons=6, positions="learned"),
-    ClauseTransformer(width=8, neurons=6, positions="rotary", residual=True),
-    ClauseTransformer(width=8, neurons=6, residual=True, normed=True),
-    ClauseTransformer(width=8, neurons=6, one_hot=True, positions="learned"),
+    ClauseTransformer(width=8, mlp_width=6, positions="learned"),
+    ClauseTransformer(width=8, mlp_width=6, positions="rotary", residual=True),
+    ClauseTransformer(width=8, mlp_width=6, residual=True, normed=True),
+    ClauseTransformer(width=8, mlp_width=6, one_hot=True, positions="learned"),
     TINY,
 ]
 variants = pytest.mark.parametrize("model", VARIANTS, ids=lambda m: repr(m)[:60])
@@ -196,7 +195,7 @@ def test_a_rollout_is_the_model_asked_again_and_again(model):
     now = at(SMALL, model)
     now = now.with_params(moved(now.params))
     batch = drawn(now.task, "4 steps")
-    found = jax.jit(lambda p: own_answers(model, p, batch, SMALL))(now.params)
+    found = jax.jit(lambda p: rollout(model, p, batch, SMALL))(now.params)
     sentences = sentences_of(SMALL, batch)
     answers, trace = sentences.answers[:, :1], jax.jit(lambda b: now.trace(b).outputs)
     for step in range(4):
@@ -210,20 +209,20 @@ def test_a_rollout_is_the_model_asked_again_and_again(model):
 
 @pytest.mark.parametrize("positions", ["none", "learned", "rotary"])
 def test_projected_tables_are_the_direct_computation(positions):
-    model = ClauseTransformer(width=16, neurons=12, positions=positions)
+    model = ClauseTransformer(width=16, mlp_width=12, positions=positions)
     now = at(Lego(rows=8), model)
     batch = drawn(now.task, "train")
 
     def direct(params, sentence):
         """Clauses embedded first, then projected, with a mask over all pairs of clauses."""
-        clauses = params.tables.clauses(sentence, jnp.zeros((), int))
+        clauses = params.embeddings.clauses(sentence, jnp.zeros((), int))
         place = jnp.arange(len(clauses))
         q, k, v = (
             (clauses @ w).reshape(len(clauses), 2, 8)
             for w in (params.query, params.key, params.value)
         )
         if positions == "rotary":
-            q, k = turned(q, place), turned(k, place)
+            q, k = rotary(q, place), rotary(k, place)
         scores = jnp.einsum("qhp,khp->hqk", q, k) / 8**0.5
         weights = jax.nn.softmax(jnp.where(place <= place[:, None], scores, -jnp.inf))
         mixed = jnp.einsum("hqk,khp->qhp", weights, v).reshape(len(clauses), 16)
@@ -259,7 +258,7 @@ def test_smooth_relu_is_smooth():
 def test_the_theorems_model_is_the_definition():
     """One-hot clauses of 5 d numbers, a Q of 5 d x 5 d of which two blocks are not zero, and
     neurons that read the mixture of clauses."""
-    model = BlockSparse(neurons=3, clip=0.3)
+    model = BlockSparse(neurons_per_class=3, clip=0.3)
     task = replace(SMALL, rows=4)
     now = at(task, model)
     now = now.with_params(moved(now.params))
@@ -269,9 +268,7 @@ def test_the_theorems_model_is_the_definition():
     q = np.zeros((5, d, 5, d))
     q[3, :x, 2, :x], q[3, :x, 3, :x] = params.q43, params.q44
     w = np.zeros((5, d, (x + y) * m))
-    for slot, (table, start) in enumerate(
-        zip(params.neurons[:5], (0, x + y, 0, 0, x), strict=True)
-    ):
+    for slot, (table, start) in enumerate(zip(params.mlp[:5], (0, x + y, 0, 0, x), strict=True)):
         w[slot, start : start + len(table)] = table
     one_hot = np.eye(d)
     one_hot[d - 1] = 0  # the blank
@@ -292,7 +289,7 @@ def test_the_theorems_model_begins_as_it_should():
     params = at(Lego(), BlockSparse()).params
     assert not params.q43.any() and not params.q44.any()
     size = 200 + 6 + 6 + 1
-    assert jnp.std(params.neurons.made) == pytest.approx(size**-0.5, rel=0.02)
+    assert jnp.std(params.mlp.made) == pytest.approx(size**-0.5, rel=0.02)
 
 
 def test_models_of_clauses_want_clauses():
@@ -301,7 +298,7 @@ def test_models_of_clauses_want_clauses():
             model.init(Analogy(tuples=3), jr.key(0))
     with pytest.raises(ConfigError, match="even width"):
         ClauseTransformer(width=6)
-    with pytest.raises(ConfigError, match="no stream"):
+    with pytest.raises(ConfigError, match="no residual stream"):
         ClauseTransformer(one_hot=True, residual=True)
 
 
@@ -322,7 +319,7 @@ def test_chains_are_answered_alike_few_at_a_time():
     @jax.jit
     def both(params):
         at_once = jax.vmap(NARROW.rollout, (None, 0))(params, sentences_of(task, batch))
-        return own_answers(NARROW, params, batch, task), at_once
+        return rollout(NARROW, params, batch, task), at_once
 
     few, all_at_once = both(now.params)
     assert few.shape == (37, 4, 2) and jnp.array_equal(few, all_at_once)
@@ -331,9 +328,9 @@ def test_chains_are_answered_alike_few_at_a_time():
 class Counted(ClauseTransformer):
     """One that has its answers counted."""
 
-    def follow(self, params, written, place):
+    def decode(self, params, written, position):
         jax.debug.callback(lambda _: COUNTED.append(1), written.answer)
-        return super().follow(params, written, place)
+        return super().decode(params, written, position)
 
 
 COUNTED = []
@@ -342,12 +339,12 @@ COUNTED = []
 @pytest.mark.parametrize("chain", [2, 8])
 def test_who_has_erred_need_not_go_on(chain):
     task = Lego(action="C3", chain=2, variables=9, rows=37)
-    model = Counted(width=8, neurons=6)
+    model = Counted(width=8, mlp_width=6)
     now = at(task, model)
     batch = drawn(task, f"{chain} steps")
-    right = jax.jit(lambda params: right_unaided(NARROW, params, batch, task))(now.params)
+    right = jax.jit(lambda params: rollout_correct(NARROW, params, batch, task))(now.params)
     COUNTED.clear()
-    found = jax.jit(lambda params: faultless(model, params, batch, task))(now.params)
+    found = jax.jit(lambda params: rollout_all_correct(model, params, batch, task))(now.params)
     jax.effects_barrier()
     assert jnp.array_equal(found, jnp.all(right, axis=1))
     if chain == 2:
@@ -367,7 +364,7 @@ def test_own_labels_are_the_teachers():
     params, after = move(now.params, memory)
     assert eqx.tree_equal(after.teacher, now.params) and not eqx.tree_equal(params, now.params)
     batch = drawn(now.task, "4 steps")
-    found = jax.jit(lambda params: own_answers(NARROW, params, batch, SMALL))(now.params)
+    found = jax.jit(lambda params: rollout(NARROW, params, batch, SMALL))(now.params)
     taught = SMALL.batch(
         sentences_of(SMALL, batch)._replace(
             answers=jnp.concatenate([sentences_of(SMALL, batch).answers[:, :1], found], axis=1)
@@ -408,7 +405,7 @@ def test_a_model_that_can_do_nothing_does_not_teach_itself():
         RequireAccuracy("2 steps", least=0.9),
         ChainAdamW(steps=2, learning_rate=1e-3, split="4 steps", labels="self"),
     )
-    probes = {"unaided": RolloutAccuracy("2 steps")}
+    probes = {"rollout": RolloutAccuracy("2 steps")}
     run = execute({"it": Experiment(SMALL, NARROW, training, probes, evaluations=1)}, 1)["it"]
     assert "has nothing to teach itself" in run.failures[0]
     able = (training[0], RequireAccuracy("2 steps", least=0.0), training[2])
@@ -422,7 +419,7 @@ def test_stages_of_chains_want_chains():
     with pytest.raises(ConfigError, match="chain_of_thought=True"):
         stage.step(now, stage.init(now))
     now, late = at(SMALL, NARROW), ChainAdamW(steps=1, learning_rate=0.1, answer=3)
-    with pytest.raises(ConfigError, match="'train' has 2 answers"):
+    with pytest.raises(ConfigError, match="'train' have 2 answers"):
         late.step(now, late.init(now))
     now = at(Analogy(tuples=3), OneLayer(width=14))
     with pytest.raises(ConfigError, match="models of clauses"):
@@ -434,14 +431,14 @@ def test_one_step_is_learnt_in_no_time():
     task = Lego(action="C2", chain=1, variables=4, rows=64)
     probes = {
         "loss": Loss("train"),
-        "unaided": RolloutAccuracy("1 step"),
+        "rollout": RolloutAccuracy("1 step"),
         "told": Accuracy("1 step"),
     }
     stage = AdamW(steps=300, learning_rate=1e-2)
     run = execute(
-        {"it": Experiment(task, ClauseTransformer(width=16, neurons=16), (stage,), probes)}, 1
+        {"it": Experiment(task, ClauseTransformer(width=16, mlp_width=16), (stage,), probes)}, 1
     )
-    assert run["it"].final("unaided").values > 0.99 and run["it"].final("told").values > 0.99
+    assert run["it"].final("rollout").values > 0.99 and run["it"].final("told").values > 0.99
 
 
 # ------------------------------------------------------------------------------ probes
@@ -450,8 +447,8 @@ def test_one_step_is_learnt_in_no_time():
 def by_hand(task, model, strength=50.0, level=10.0):
     """Attention written down; and neurons for S3 or C_n: one for each value and answer."""
     params = at(task, model).params
-    x, y, m = task.variables, task.values, model.neurons
-    nothing = jax.tree.map(jnp.zeros_like, params.neurons)
+    x, y, m = task.variables, task.values, model.neurons_per_class
+    nothing = jax.tree.map(jnp.zeros_like, params.mlp)
     made = np.zeros((x, (x + y), m))
     made[range(x), range(x), 0] = level
     action, value = np.full((task.group.order, x + y, m), -level), np.full((y, x + y, m), -level)
@@ -463,13 +460,13 @@ def by_hand(task, model, strength=50.0, level=10.0):
     flat = [jnp.asarray(t.reshape(len(t), -1), jnp.float32) for t in (made, action, value)]
     neurons = nothing._replace(made=flat[0], action=flat[1], value=flat[2])
     diagonal = strength * jnp.eye(x)
-    return params._replace(q43=diagonal, q44=diagonal, neurons=neurons)
+    return params._replace(q43=diagonal, q44=diagonal, mlp=neurons)
 
 
 @pytest.mark.parametrize("action", ["C3", "S3"])
 def test_the_mechanism_written_down_is_found_by_every_probe(action):
     task = Lego(action=action, chain=2, variables=9, rows=32)
-    model = BlockSparse(neurons=3, clip=4.0)
+    model = BlockSparse(neurons_per_class=3, clip=4.0)
     now = at(task, model).with_params(by_hand(task, model))
     far, any_order, by_step, looked, kept, lost, gap, diagonals = asked(
         now,
@@ -532,9 +529,9 @@ def test_probes_of_the_theorems_model_say_so():
 
 def test_descent_on_one_step_moves_only_neurons():
     now = at(replace(SMALL, chain=1), TINY)
-    stage = GradientDescent(steps=1, learning_rate=1.0, split="1 step", trainable=("neurons",))
+    stage = GradientDescent(steps=1, learning_rate=1.0, split="1 step", trainable=("mlp",))
     params = stepped(stage, now)
-    assert not params.q43.any() and not eqx.tree_equal(params.neurons, now.params.neurons)
+    assert not params.q43.any() and not eqx.tree_equal(params.mlp, now.params.mlp)
 
 
 # ------------------------------------------------------------------ attention in four numbers
@@ -557,7 +554,7 @@ def ideal(task, own, other):
         return jnp.asarray(array.reshape(len(array), -1), jnp.float32)
 
     blank = flat(np.zeros((task.variables, task.answers, each)))
-    return Tables(blank, flat(acting), blank, blank, flat(held), blank[:0])
+    return ClauseEmbedding(blank, flat(acting), blank, blank, flat(held), blank[:0])
 
 
 def all_chains(task):
@@ -574,7 +571,7 @@ def all_chains(task):
 
 def test_attention_in_four_numbers_is_attention():
     """Along every entry of both matrices the loss has the slope that the reduction says."""
-    task, model = Lego(action="C3", chain=2, variables=4), BlockSparse(neurons=3)
+    task, model = Lego(action="C3", chain=2, variables=4), BlockSparse(neurons_per_class=3)
     own, other, size = 1.6, -1.0, float(task.vocab)
     tables, batch, same = ideal(task, own, other), all_chains(task), jnp.eye(task.variables)
     bias, clip = size**-0.5 * np.log(size), 4.0 * np.log(size)
@@ -608,23 +605,3 @@ def test_with_many_variables_only_the_diagonals_move_and_as_slowly_as_there_are_
     np.testing.assert_allclose(few.q43, many.q43, atol=0.05)
     lost = jax.vmap(lambda scores: lego_descent.lost(scores, 2)[-1])(many)
     assert lost[0] == 0.5 and (jnp.diff(lost) < 0).all() and lost[-1] < 0.2
-
-
-@pytest.mark.parametrize(
-    "kind", [{}, {"one_hot": True}, {"residual": True, "normed": True, "positions": "rotary"}]
-)
-def test_rows_together_are_rows_one_by_one(kind):
-    task, model = Lego(chain=3, variables=10, rows=6), ClauseTransformer(width=16, **kind)
-    params = model.init(task, jax.random.key(0))
-    batch = task.sample(task.world(jax.random.key(1)), "train", jax.random.key(2))
-
-    def loss(params, run):
-        trace = run(params, batch.inputs, batch.at)
-        return task.loss(trace.outputs, batch), trace
-
-    alone, together = (
-        jax.jit(jax.value_and_grad(partial(loss, run=run), has_aux=True))(params)
-        for run in (jax.vmap(model, (None, 0, 0)), model.rows)
-    )
-    assert jax.tree.structure(alone) == jax.tree.structure(together)
-    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-6), together, alone)

@@ -340,8 +340,8 @@ def test_heads_and_probes_say_what_they_are_for():
     task = Triggers(source="uniform 12", length=20, triggers=2, test_rows=8)
     with pytest.raises(ConfigError, match="need 76"):
         OneHotPair(width=50).init(task, jr.key(0))
-    with pytest.raises(ConfigError, match="starts at nothing"):
-        OneHotPair(width=80, last="relu").init(task, jr.key(0))
+    with pytest.raises(ConfigError, match="starts at 0"):
+        OneHotPair(width=80, mlp2="relu").init(task, jr.key(0))
     now = moment(task, Decoder(width=8, heads=2, depth=1))
     for probe, wrong in (
         (MemoryRecall(), "is about InductionPair"),
@@ -414,7 +414,7 @@ def test_truncation_keeps_the_largest_directions():
 def test_without_its_last_layer_a_noisy_model_answers_from_context():
     """A built head, and a feed-forward layer that always says noise."""
     task = Triggers(source="uniform 12", length=20, triggers=1, again=False, test_rows=64)
-    now = moment(task, OneHotPair(width=3 * 12 + 2 * 20, last="linear"))
+    now = moment(task, OneHotPair(width=3 * 12 + 2 * 20, mlp2="linear"))
     built = BuiltHead().solve(now)
     noise = jnp.outer(built.unembed[2], built.tokens[task.commonest[0]])
     loud = built.mlp2._replace(weight=90.0 * noise)
@@ -436,7 +436,7 @@ def test_without_its_last_layer_a_noisy_model_answers_from_context():
 def test_answers_are_copied_or_known_by_heart():
     """A built head says what it looks at; a layer that holds the logarithms knows the bigrams."""
     task = Triggers(source="zipf 12", length=20, triggers=2, again=False, test_rows=32)
-    now = moment(task, OneHotPair(width=3 * 12 + 2 * 20, last="linear"))
+    now = moment(task, OneHotPair(width=3 * 12 + 2 * 20, mlp2="linear"))
     built = BuiltHead().solve(now)
     after = jnp.asarray(task.bigrams.after)
     learnt = built.unembed.T @ jnp.log(jnp.maximum(after, 1e-30)).T @ built.tokens

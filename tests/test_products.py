@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import pytest
 
-from ontogeny.models.products import attended, product
+from ontogeny.models.fast.products import attention, product
 
 
 def drawn(*shapes):
@@ -45,7 +45,7 @@ def plainly(queries, keys, values, seen):
 def test_attentions_gradients_are_those_of_softmax(batch):
     seen = jnp.arange(6) <= jnp.array([0, 3, 5])[:, None]
     arguments = drawn((*batch, 3, 4), (*batch, 6, 4), (*batch, 6, 5))
-    ours, theirs = (lambda *x, f=f: f(*x, seen) for f in (attended, plainly))
+    ours, theirs = (lambda *x, f=f: f(*x, seen) for f in (attention, plainly))
     same_gradients(ours, theirs, *arguments)
     if batch:
         by_row = jax.vmap(jax.vmap(ours))

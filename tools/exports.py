@@ -23,7 +23,7 @@ BESIDES = {
     "core.external": "External Trainer",
     "core.fields": "ConfigError",
     "core.run": "Run",
-    "core.types": "Batch Experiment Model Moment Probe Solver Stage Task Trace Until",
+    "core.types": "Batch Experiment FirstTokens Model Moment Probe Solver Stage Task Trace Until",
     "engine.pools.cluster": "Cluster",
     "engine.execute": "execute",
     "engine.store": "Store",

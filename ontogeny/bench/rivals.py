@@ -222,7 +222,8 @@ def _batches(
         batch: Batch = now.batch(stage.split)
         if getattr(stage, "batch_size", 0):
             batch = drawn(batch, stage.batch_size, key)
-        fields = dict(batch._asdict())
+        fields = batch._asdict()
+        del fields["first"]  # for our fast path alone
         if isinstance(experiment.task, Lego) and isinstance(experiment.model, ClauseTransformer):
             fields |= dict(sentences_of(experiment.task, batch)._asdict())
         return fields

@@ -15,19 +15,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Int
 
 from ..core.process import die_with_parent
-from ..core.types import Experiment, Model, Task, Trace
+from ..core.types import Experiment, Model, Task
 from ..engine import program
 from ..engine.cost import cost
 from ..engine.environment import processor
 from ..engine.machine import cores, settle
 from ..models.clauses import ClauseTransformer
 from ..models.gpt2 import GPT2
-from ..models.induction import MEMORIES, InductionPair, Params, attend
+from ..models.induction import MEMORIES, InductionPair
 from ..models.one_layer import OneLayer
-from ..models.unaided import own_answers
+from ..models.rollout import rollout
 from ..probes.behaviour import Loss
 from ..tasks.analogy import Analogy
 from ..tasks.lego import Lego, split_of
@@ -71,22 +70,9 @@ def subjects() -> dict[str, Experiment]:
 
 
 class _Direct(InductionPair):
-    """The same transformer as it is usually written: every product at every place."""
+    """The same transformer by its definition: every product at every position."""
 
-    rows = Model.rows
-
-    def __call__(
-        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
-    ) -> Trace:
-        place = jnp.arange(len(inputs))
-        x = params.tokens[inputs] + params.positions[: len(inputs)]
-        weights1 = attend(x @ (x @ params.key1.T).T / self.width**0.5, place)
-        first = x + weights1 @ (x @ params.value1.T) @ params.out1.T
-        weights2 = attend(first @ (first @ params.key2.T).T / self.width**0.5, place)
-        second = first + weights2 @ (first @ params.value2.T) @ params.out2.T
-        outputs = (second @ params.unembed.T)[at]
-        residual = jnp.stack([x[at], first[at], second[at]])
-        return Trace(outputs, residual, (weights1[None], weights2[at][None]))
+    batched = Model.batched
 
 
 def measure(quick: bool = False, tell: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
@@ -185,7 +171,7 @@ def _rollout(repeats: int) -> float:
     task, model = Lego(rows=ROWS), ClauseTransformer()
     params, world = model.init(task, jr.key(0)), task.world(jr.key(1))
     batch = jax.jit(lambda: task.sample(world, split_of(CHAIN), jr.key(2)))()
-    written = jax.jit(lambda params: own_answers(model, params, batch, task))
+    written = jax.jit(lambda params: rollout(model, params, batch, task))
     (seconds,) = _fastest([lambda: written(params).block_until_ready()], repeats)
     return seconds
 

@@ -74,9 +74,12 @@ def choice(default: str, *options: str, doc: str = "") -> Any:
     return _field(default, _Choice((default, *options)), doc, static=True)
 
 
-def split(default: str | None = None, *, doc: str = "") -> Any:
-    """A static field: one of the task's splits (an experiment checks that it has it)."""
-    return _field(default, Split(), doc, static=True)
+def split(default: str | None = None, *, run: bool = True, doc: str = "") -> Any:
+    """A static field: one of the task's splits (an experiment checks that it has it).
+
+    A probe that does not run the model on the split's rows as they are says `run=False`.
+    """
+    return _field(default, _Split(run), doc, static=True)
 
 
 def numbers(default: tuple[float, ...] | None = None, *, doc: str = "") -> Any:
@@ -221,17 +224,32 @@ class _Choice(NamedTuple):
         return f"cannot be {value!r}: {did_you_mean(str(value), list(self.options))}"
 
 
-class Split(NamedTuple):
-    """The rule of a field that names a split."""
+class _Split(NamedTuple):
+    run: bool
 
     @property
     def allowed(self) -> str:
-        """What it may be."""
         return "the name of a split"
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with a value, if anything."""
         return None if isinstance(value, str) else f"must be {self.allowed}, not {value!r}"
+
+
+class UsedSplit(NamedTuple):
+    """A field that names a split, the split, and whether the model runs on its rows."""
+
+    field: str
+    split: str
+    run: bool
+
+
+def splits_of(component: "Component") -> list[UsedSplit]:
+    """The splits that a component's fields name."""
+    return [
+        UsedSplit(field.name, getattr(component, field.name), rule.run)
+        for field in dataclasses.fields(component)
+        if isinstance(rule := field.metadata.get("rule"), _Split)
+    ]
 
 
 # Type checkers take the annotations for the constructor's types. They are told of the functions

@@ -178,6 +178,9 @@ FIELDS = {
     "letters": "tokens_per_entity",
     "weight": "ridge",
     "thought": "chain_of_thought",
+    "neurons": "mlp_width or neurons_per_class",
+    "first": "mlp1",
+    "last": "mlp2",
 }
 """Parts of a field's path, such as the `rate` of `regime.0.rate`; some became one of two."""
 

@@ -4,25 +4,35 @@ An experiment is a pytree. Its leaves (floats) are the numbers one may sweep; in
 booleans are static: two experiments with the same tree structure are one program, and run as one.
 """
 
-import dataclasses
 from abc import abstractmethod
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, Real
 
 from . import fields
-from .fields import Component, ConfigError, Split, did_you_mean
+from .fields import Component, ConfigError, did_you_mean, splits_of
 
 World: TypeAlias = Any  # pytrees of arrays, whatever a task, a model or a stage likes
 Params: TypeAlias = Any
 Memory: TypeAlias = Any
+
+
+class FirstTokens(NamedTuple):
+    """The distinct tokens that begin the rows of a batch, and which of them begins each row.
+
+    A causal model makes the same of the first position wherever the first token is the same: a fast
+    path may compute it once per distinct token. The engine checks `inputs[:, 0] == tokens[which]`.
+    """
+
+    tokens: Int[Array, " distinct"] | Int[np.ndarray, " distinct"]
+    which: Int[Array, " row"]
 
 
 class Batch(NamedTuple):
@@ -35,10 +45,39 @@ class Batch(NamedTuple):
     at: Int[Array, "row read"]
     targets: Real[Array, "row read"]
     weights: Float[Array, "row read"]
+    first: FirstTokens | None = None
 
     def mean(self, values: Real[Array, "row #read"] | Bool[Array, "row #read"]) -> Float[Array, ""]:
         """The mean of what was found at each position read, as much as each counts."""
         return jnp.sum(values * self.weights) / jnp.sum(self.weights)
+
+    def take(self, rows: Int[Array, " taken"]) -> "Batch":
+        """Some of the rows, in any order and as often as one likes."""
+        inputs, at, targets, weights = (field[rows] for field in self[:4])
+        first = self.first and self.first._replace(which=self.first.which[rows])
+        return Batch(inputs, at, targets, weights, first)
+
+    @classmethod
+    def concatenate(cls, batches: Sequence["Batch"]) -> "Batch":
+        """The rows of several batches of one shape, one batch after the other."""
+        inputs, at, targets, weights = map(
+            jnp.concatenate, zip(*(b[:4] for b in batches), strict=True)
+        )
+        return cls(inputs, at, targets, weights, _first_of([batch.first for batch in batches]))
+
+
+def _first_of(parts: Sequence[FirstTokens | None]) -> FirstTokens | None:
+    """The first tokens of concatenated batches. Those that are known to be the same (a task gives
+    them as a numpy array) are kept once."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    tokens = [part.tokens for part in known]
+    if all(isinstance(x, np.ndarray) and np.array_equal(x, tokens[0]) for x in tokens):
+        return FirstTokens(tokens[0], jnp.concatenate([part.which for part in known]))
+    before = np.cumsum([0, *map(len, tokens[:-1])])
+    which = [part.which + start for part, start in zip(known, before, strict=True)]
+    return FirstTokens(jnp.concatenate(tokens), jnp.concatenate(which))
 
 
 class Trace(NamedTuple):
@@ -76,11 +115,6 @@ class Task(Component):
     def length(self) -> int:
         """How long the longest sequence is."""
 
-    @property
-    def starts(self) -> int:
-        """How many of them, counted from the first, can begin a sequence: by default all."""
-        return self.vocab
-
     @abstractmethod
     def world(self, key: Key[Array, ""]) -> World:
         """Draws what stays true during a run: the facts, the alphabets, the trigger tokens."""
@@ -113,26 +147,16 @@ class Model(Component):
     ) -> Trace:
         """Runs one sequence."""
 
-    def rows(
+    def batched(
         self,
         params: Params,
         inputs: Int[Array, "row length"],
         at: Int[Array, "row read"],
-        starts: int | None = None,
+        first: FirstTokens | None = None,
     ) -> Trace:
-        """Runs several sequences, each of which begins with one of the tokens below `starts`; a
-        model that knows a cheaper way overrides this."""
+        """Runs several sequences: the definition, vmapped. A model that knows a faster way to the
+        same overrides this (see models/fast), and a contract test compares the two."""
         trace: Trace = jax.vmap(self, (None, 0, 0))(params, inputs, at)
-        return trace
-
-
-class Together(Model):
-    """A model that is written for several sequences at once: it says `rows`."""
-
-    def __call__(
-        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
-    ) -> Trace:
-        trace: Trace = jax.tree.map(lambda x: x[0], self.rows(params, inputs[None], at[None]))
         return trace
 
 
@@ -144,23 +168,14 @@ class Moment(NamedTuple):
     model: Model
     params: Params
     key: Key[Array, ""]
-    seen: Mapping[str, tuple[Batch, Trace]] = {}  # splits that were run already
 
     def batch(self, split: str) -> Batch:
         """Rows of a split of the task."""
-        if split in self.seen:
-            return self.seen[split][0]
         return self.task.sample(self.world, split, self.key)
 
     def trace(self, batch: Batch) -> Trace:
         """What the model computes on every row."""
-        for known, trace in self.seen.values():
-            if known is batch:
-                return trace
-        return self._rows(batch.inputs, batch.at)
-
-    def _rows(self, inputs: Int[Array, "row length"], at: Int[Array, "row read"]) -> Trace:
-        return self.model.rows(self.params, inputs, at, self.task.starts)
+        return self.model.batched(self.params, batch.inputs, batch.at, batch.first)
 
     def loss(self, batch: Batch) -> Float[Array, ""]:
         """What the task makes of the model's outputs."""
@@ -168,29 +183,11 @@ class Moment(NamedTuple):
 
     def with_params(self, params: Params) -> "Moment":
         """The same instant, had the parameters been others."""
-        return self._replace(params=params, seen={})
+        return self._replace(params=params)
 
     def with_key(self, key: Key[Array, ""]) -> "Moment":
         """The same instant, had chance been another."""
-        return self._replace(key=key, seen={})
-
-    def having_seen(self, splits: Iterable[str]) -> "Moment":
-        """The same instant, once the model has run on some splits: all rows of one shape in one go,
-        which is sooner compiled and sooner done."""
-        alike: dict[Any, dict[str, Batch]] = defaultdict(dict)
-        for split in splits:
-            batch = self.batch(split)
-            alike[batch.inputs.shape[1], batch.at.shape[1]][split] = batch
-        seen = {}
-        for batches in alike.values():
-            inputs = jnp.concatenate([batch.inputs for batch in batches.values()])
-            at = jnp.concatenate([batch.at for batch in batches.values()])
-            whole, start = self._rows(inputs, at), 0
-            for split, batch in batches.items():
-                end = start + len(batch.inputs)
-                part: Trace = jax.tree.map(lambda x, a=start, b=end: x[a:b], whole)
-                seen[split], start = (batch, part), end
-        return self._replace(seen=seen)
+        return self._replace(key=key)
 
 
 def partition(params: Params, parts: tuple[str, ...]) -> tuple[Params, Params]:
@@ -275,8 +272,6 @@ class Solver(Stage):
 class Probe(Component):
     """A question one may ask of a moment."""
 
-    alone: ClassVar[bool] = False  # whether it runs the model in its own way, not on whole splits
-
     @abstractmethod
     def __call__(self, now: Moment) -> Float[Array, "..."]:
         """The answer, of any fixed shape."""
@@ -303,7 +298,7 @@ class Experiment(Component):
                 hint = did_you_mean(stage.until.probe, self.probes)
                 raise ConfigError(f"training.{place}.until: no probe {stage.until.probe!r}: {hint}")
         for part in (*self.training, *self.probes.values()):
-            for field, wanted in _splits(part):
+            for field, wanted, _ in splits_of(part):
                 if wanted not in self.task.splits:
                     raise ConfigError(
                         f"{type(part).__name__}.{field}: {type(self.task).__name__} has no "
@@ -313,12 +308,6 @@ class Experiment(Component):
             if not isinstance(leaf, float):
                 name = jax.tree_util.keystr(path)
                 raise ConfigError(f"Experiment{name} is a {type(leaf).__name__}: leaves are floats")
-
-    @property
-    def looked_at(self) -> list[str]:
-        """The splits that probes would have the model run on."""
-        together = (probe for probe in self.probes.values() if not probe.alone)
-        return list(dict.fromkeys(split for probe in together for _, split in _splits(probe)))
 
     def evaluations_of(self, stage: Stage) -> int:
         """How many a stage has; one that takes a single step (a solver) has one."""
@@ -341,10 +330,3 @@ class Experiment(Component):
             every = stage.steps // self.evaluations_of(stage)
             ticks += range(ticks[-1] + every, ticks[-1] + stage.steps + 1, every)
         return ticks
-
-
-def _splits(part: Component) -> Iterator[tuple[str, str]]:
-    """The fields of a part that name a split, and the splits."""
-    for field in dataclasses.fields(part):
-        if isinstance(field.metadata.get("rule"), Split):
-            yield field.name, getattr(part, field.name)

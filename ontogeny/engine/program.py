@@ -12,13 +12,13 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Int, Key
 
 from ..core.types import Experiment, Memory, Moment, Params, Solver, World
+from .evaluation import Answers, ask
 from .machine import known
 
 R = TypeVar("R")
-Answers = dict[str, Float[Array, "..."]]
 
 # ------------------------------------------------------------------------------ one run
 
@@ -70,8 +70,7 @@ def evaluate(
 ) -> Answers:
     """Asks every probe."""
     now = _moment(experiment, state, jr.fold_in(key_of(seed, "evaluation"), step))
-    now = now.having_seen(experiment.looked_at)
-    return {name: probe(now) for name, probe in experiment.probes.items()}
+    return ask(experiment.probes, now)
 
 
 def _moment(experiment: Experiment, state: State, key: Key[Array, ""]) -> Moment:

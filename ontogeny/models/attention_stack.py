@@ -2,18 +2,20 @@
 
     x ← x + Σ_s softmax(x_tᵀ W_KQ x_s) W_OV x_s
 
-One head a layer, no norms, nothing masked. Embeddings of places and tokens are orthonormal and stay
-as they are.
+One head a layer, no norms, nothing masked. Embeddings of positions and tokens are orthonormal and
+stay as they are.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import ConfigError, count, number
+from ..core.fields import ConfigError, Example, count, number
 from ..core.types import Model, Task, Trace
+from ..tasks.hops import Hops
 from .initial import gaussians
 
 
@@ -26,17 +28,23 @@ class Params(NamedTuple):
 
 
 class AttentionStack(Model):
-    """Coordinates: first a place's, then a token's, and `width` minus these that are free."""
+    """Coordinates: first a position's, then a token's; the rest of the width is free."""
 
-    width: int = count(64)
-    depth: int = count(3, most=1000)
-    scale: float = number(0.1, least=0)  # of initial weights, times 1/√width
+    width: int = count(64, doc="width of the residual stream")
+    depth: int = count(3, most=1000, doc="layers of attention")
+    scale: float = number(
+        0.1, least=0, doc="standard deviation of initial weights, in units of 1/√width"
+    )
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=40, depth=2, scale=2.0), Hops(values=3, hops=2, rows=5))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         if self.width < task.length + task.vocab:
             raise ConfigError(
-                f"AttentionStack.width={self.width}: {task.length} places and {task.vocab} tokens "
-                f"need {task.length + task.vocab}"
+                f"AttentionStack.width={self.width}: {task.length} positions and {task.vocab} "
+                f"tokens need {task.length + task.vocab}"
             )
         square = (self.depth, self.width, self.width)
         drawn = gaussians(key, square, square, (self.width, task.answers))
@@ -47,12 +55,12 @@ class AttentionStack(Model):
     ) -> Trace:
         length = len(inputs)
         axes = jnp.eye(self.width)
-        stream = axes[jnp.arange(length)] + axes[length + inputs]
-        residual, attention = [stream[at]], []
+        x = axes[jnp.arange(length)] + axes[length + inputs]
+        residual, attention = [x[at]], []
         for layer in range(self.depth):
             key_query, output_value = params.key_query[layer], params.output_value[layer]
-            weights = jax.nn.softmax(stream @ key_query @ stream.T, axis=-1)
-            stream = stream + weights @ stream @ output_value.T
-            residual.append(stream[at])
+            weights = jax.nn.softmax(x @ key_query @ x.T, axis=-1)
+            x = x + weights @ x @ output_value.T
+            residual.append(x[at])
             attention.append(weights[None])
-        return Trace(stream[at] @ params.unembed, jnp.stack(residual), tuple(attention))
+        return Trace(x[at] @ params.unembed, jnp.stack(residual), tuple(attention))

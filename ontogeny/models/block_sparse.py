@@ -1,16 +1,18 @@
-"""The transformer of the theorems on LEGO: one-hot clauses, two blocks of attention, neurons."""
+"""The transformer of the theorems on LEGO: one-hot clauses, two blocks of attention, an MLP."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core.fields import count, number
+from ..core.fields import Example, count, number
 from ..core.types import Task, Trace
-from ..tasks.lego import Sentence
-from .clauses import ClauseModel, Tables, lego, slots
+from ..tasks.lego import Lego, Sentence
+from .clauses import ClauseEmbedding, ClauseModel, lego, slots
 from .initial import gaussians
+from .layers import causal_mask, masked_softmax
 
 
 class BlockParams(NamedTuple):
@@ -18,10 +20,10 @@ class BlockParams(NamedTuple):
 
     q43: Float[Array, "variable variable"]  # Q43: from an answer's variable to a predicate's x'
     q44: Float[Array, "variable variable"]  # Q44: from an answer's variable to an answer's
-    neurons: Tables  # W, its last axis going over classes and neurons
+    mlp: ClauseEmbedding  # W, its last axis going over classes and their neurons
 
 
-class Kept(NamedTuple):
+class Cache(NamedTuple):
     """Of every clause: the variable to look it up by, its kind, and what neurons make of it."""
 
     by: Int[Array, "clause 1"]
@@ -30,49 +32,54 @@ class Kept(NamedTuple):
 
 
 class BlockSparse(ClauseModel):
-    """Every class j that may be answered has `neurons` of its own, m of them:
+    """Every class j that may be answered has m neurons of its own:
 
         F_j = min(B, Σ_r sReLU(⟨W_jr, Σ_k a_k Z_k⟩ + b)),   b = σ₀ log d, B = `clip` log d
 
     and the attention a is a softmax of Q43 and Q44 alone, at first 0. σ₀ = d^(-1/2).
     """
 
-    neurons: int = count(8)  # m
-    power: int = count(4, least=2)  # q of the smooth ReLU
-    knee: float = number(0.5, above=0)  # ρ, where it becomes straight
-    clip: float = number(4.0, above=0)  # C_B
+    neurons_per_class: int = count(8, doc="m: neurons of each class")
+    power: int = count(4, least=2, doc="q: power of the smooth ReLU below its knee")
+    knee: float = number(0.5, above=0, doc="ρ: where the smooth ReLU becomes straight")
+    clip: float = number(4.0, above=0, doc="C_B: outputs are at most this times log d")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(neurons_per_class=4), Lego(action="S3", chain=3, variables=10, rows=6))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> BlockParams:
         task = lego(self, task)
-        wide = task.answers * self.neurons
+        wide = task.answers * self.neurons_per_class
         tables = gaussians(key, *((size, wide) for size in (*slots(task), 0)))
         spread = task.vocab**-0.5
         nothing = jnp.zeros((task.variables, task.variables))
-        return BlockParams(nothing, nothing, Tables(*(spread * table for table in tables)))
+        return BlockParams(nothing, nothing, ClauseEmbedding(*(spread * table for table in tables)))
 
     def sizes(self, params: BlockParams) -> tuple[int, int]:
-        return len(params.neurons.variable), len(params.neurons.value)
+        return len(params.mlp.variable), len(params.mlp.value)
 
-    def kept(self, params: BlockParams, sentence: Sentence, first: Int[Array, ""]) -> Kept:
+    def cache(self, params: BlockParams, sentence: Sentence, first: Int[Array, ""]) -> Cache:
         predicates, answers = sentence
         by = jnp.concatenate([predicates[:, 2:], answers[:, :1]])
         answer = jnp.arange(len(by))[:, None] >= len(predicates)
-        return Kept(by, answer, params.neurons.clauses(sentence, first))
+        return Cache(by, answer, params.mlp.clauses(sentence, first))
 
-    def answered(
+    def answer(
         self,
         params: BlockParams,
-        cache: Kept,
+        cache: Cache,
         answers: Int[Array, "read 2"],
-        places: Int[Array, " read"],
+        positions: Int[Array, " read"],
     ) -> Trace:
         asked, by = answers[:, :1], cache.by[:, 0]
         scores = jnp.where(cache.answer[:, 0], params.q44[asked, by], params.q43[asked, by])
-        seen = jnp.arange(len(by)) <= places[:, None]
-        weights = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1)
-        size = 1.0 + sum(len(params.neurons[slot]) for slot in (0, 1, 4))  # d, with the blank
+        weights = masked_softmax(scores, causal_mask(len(by), positions))
+        size = 1.0 + sum(len(params.mlp[slot]) for slot in (0, 1, 4))  # d, with the blank
+        # neurons are linear in a clause: each clause is read once, and mixed afterwards
         mixed = weights @ cache.made + size**-0.5 * jnp.log(size)
-        active = smooth_relu(mixed, self.power, self.knee).reshape(len(places), -1, self.neurons)
+        active = smooth_relu(mixed, self.power, self.knee)
+        active = active.reshape(len(positions), -1, self.neurons_per_class)
         outputs = jnp.minimum(jnp.sum(active, axis=2), self.clip * jnp.log(size))
         return Trace(outputs, mixed[None], (weights[None],))
 
@@ -86,12 +93,12 @@ def smooth_relu(
 
 
 def feature_magnitudes(
-    params: BlockParams, neurons: int
+    params: BlockParams, neurons_per_class: int
 ) -> tuple[Float[Array, "class neuron action"], Float[Array, "class neuron value"]]:
     """V_jr(g) and V_jr(y): what the neurons of each value make of an action and of a value."""
-    variables = len(params.neurons.variable)
+    variables = len(params.mlp.variable)
 
     def of(table: Float[Array, "token wide"]) -> Float[Array, "class neuron token"]:
-        return table.T.reshape(-1, neurons, len(table))[variables:]
+        return table.T.reshape(-1, neurons_per_class, len(table))[variables:]
 
-    return of(params.neurons.action), of(params.neurons.value)
+    return of(params.mlp.action), of(params.mlp.value)

@@ -1,30 +1,30 @@
-"""Models that read LEGO clause by clause: an answer looks up what the next one needs."""
+"""Models that read LEGO clause by clause: an answer attends to what the next one needs."""
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import ConfigError, choice, count, flag, number
-from ..core.types import Batch, Model, Params, Task, Trace
+from ..core.fields import ConfigError, Example, choice, count, flag, number
+from ..core.types import Batch, FirstTokens, Model, Params, Task, Trace
 from ..tasks.lego import CLAUSE, Lego, Sentence, parsed
+from .fast import clauses as fast
 from .initial import gaussians, norm, uniforms
-from .layers import Linear, Norm
-from .products import attended, product
-from .rotary import turned
+from .layers import Linear, Norm, by_head, causal_mask, masked_softmax, with_positions
+from .rotary import rotary
 
-Cache = Any  # arrays of what is kept of every clause, whose axis is the last but one
-QUERY, KEY, VALUE = range(3)
+Cache = Any  # arrays of what later clauses read of each clause, whose axis is the last but one
 
 
 class ClauseModel(Model):
     """One layer of attention from answers to all clauses so far, and what is made of it.
 
-    Trained or free-running, it does the same: a clause is looked at once and kept.
+    Rolling out, it does the same with a cache: a clause is read once.
     """
 
     @abstractmethod
@@ -32,66 +32,61 @@ class ClauseModel(Model):
         """How many variables and values there are."""
 
     @abstractmethod
-    def kept(self, params: Params, sentence: Sentence, first: Int[Array, ""]) -> Cache:
-        """What later clauses will see of these, which begin at the place `first`."""
+    def cache(self, params: Params, sentence: Sentence, first: Int[Array, ""]) -> Cache:
+        """What later clauses read of these, which begin at the position `first`."""
 
     @abstractmethod
-    def answered(
+    def answer(
         self,
         params: Params,
         cache: Cache,
         answers: Int[Array, "read 2"],
-        places: Int[Array, " read"],
+        positions: Int[Array, " read"],
     ) -> Trace:
-        """What follows each answer, given what is kept of the clauses up to its place."""
+        """What follows each answer, given the cache of the clauses up to its position."""
 
     def __call__(
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
-        return self.answered(params, *self._asked(params, inputs, len(at)))
-
-    def _asked(
-        self, params: Params, inputs: Int[Array, " length"], reads: int
-    ) -> tuple[Cache, Int[Array, "read 2"], Int[Array, " read"]]:
-        """What is kept of a sequence, its answers and their places."""
-        sentence = parsed(inputs, reads, *self.sizes(params))
-        cache = self.kept(params, sentence, jnp.zeros((), int))
-        return cache, sentence.answers, len(sentence.predicates) + jnp.arange(reads)
+        sentence = parsed(inputs, len(at), *self.sizes(params))
+        cache = self.cache(params, sentence, jnp.zeros((), int))
+        positions = len(sentence.predicates) + jnp.arange(len(at))
+        return self.answer(params, cache, sentence.answers, positions)
 
     def rollout(self, params: Params, sentence: Sentence) -> Int[Array, "answer 2"]:
         """All answers after the first, each the likeliest, given those before it."""
 
-        def follow(written: Written, place: Int[Array, ""]) -> tuple[Written, Array]:
-            written = self.follow(params, written, place)
+        def decode(written: Written, position: Int[Array, ""]) -> tuple[Written, Array]:
+            written = self.decode(params, written, position)
             return written, written.answer
 
         chain = len(sentence.predicates)
-        _, found = jax.lax.scan(follow, self.begin(params, sentence), chain + jnp.arange(chain))
+        _, found = jax.lax.scan(decode, self.prefill(params, sentence), chain + jnp.arange(chain))
         return found
 
-    def begin(self, params: Params, sentence: Sentence) -> "Written":
-        """The predicates and the first answer, with room for as many."""
+    def prefill(self, params: Params, sentence: Sentence) -> "Written":
+        """The predicates and the first answer, with room for as many answers."""
         predicates, answers = sentence
-        given = self.kept(params, Sentence(predicates, answers[:0]), jnp.zeros((), int))
+        given = self.cache(params, Sentence(predicates, answers[:0]), jnp.zeros((), int))
         cache = jax.tree.map(lambda x: jnp.concatenate([x, jnp.zeros_like(x)], axis=-2), given)
         return Written(cache, answers[0])
 
-    def follow(self, params: Params, written: "Written", place: Int[Array, ""]) -> "Written":
-        """Reads the last answer at its place, and gives the next."""
+    def decode(self, params: Params, written: "Written", position: Int[Array, ""]) -> "Written":
+        """Reads the last answer at its position, and gives the next."""
         cache, answer = written
         nothing = jnp.zeros((0, 3), int)
-        new = self.kept(params, Sentence(nothing, answer[None]), place)
+        new = self.cache(params, Sentence(nothing, answer[None]), position)
         cache = jax.tree.map(
-            lambda old, x: jax.lax.dynamic_update_slice_in_dim(old, x, place, -2), cache, new
+            lambda old, x: jax.lax.dynamic_update_slice_in_dim(old, x, position, -2), cache, new
         )
-        outputs = self.answered(params, cache, answer[None], place[None]).outputs[0]
+        outputs = self.answer(params, cache, answer[None], position[None]).outputs[0]
         variables, _ = self.sizes(params)
         variable, value = jnp.argmax(outputs[:variables]), jnp.argmax(outputs[variables:])
         return Written(cache, jnp.stack([variable, value]))
 
 
 class Written(NamedTuple):
-    """A sentence as far as it is written: what is kept of its clauses, and the last answer."""
+    """A sentence as far as it is written: the cache of its clauses, and the last answer."""
 
     cache: Cache
     answer: Int[Array, "2"]
@@ -115,73 +110,73 @@ def sentences_of(task: Lego, batch: Batch) -> Sentence:
     return jax.vmap(lambda row: parsed(row, reads, task.variables, task.values))(batch.inputs)
 
 
-class Tables(NamedTuple):
-    """A row for every token that may stand in a slot, and for every place; a blank is nothing."""
+class ClauseEmbedding(NamedTuple):
+    """A row for every token that may stand in a slot, and for every position; a blank adds 0."""
 
     made: Float[Array, "variable width"]
     action: Float[Array, "action width"]
     of: Float[Array, "variable width"]
     variable: Float[Array, "variable width"]
     value: Float[Array, "value width"]
-    place: Float[Array, "place width"]  # no rows: places are not told
-
-    def __matmul__(self, weight: Float[Array, "width out"]) -> "Tables":
-        """Every row projected: what is linear in a clause is a sum of these."""
-        return Tables(*(table @ weight for table in self))
-
-    def parts(self, width: int) -> list["Tables"]:
-        """Every row in parts of a width."""
-        cut = [jax.lax.split(table, [width] * (table.shape[1] // width), 1) for table in self]
-        return [Tables(*part) for part in zip(*cut, strict=True)]
+    position: Float[Array, "position width"]  # no rows: NoPE
 
     def clauses(self, sentence: Sentence, first: Int[Array, ""]) -> Float[Array, "clause width"]:
-        """The sums of rows that the clauses are, from the place `first` on."""
+        """The sums of rows that the clauses are, from the position `first` on."""
         made, action, of = sentence.predicates.T
         chain = len(made)
         predicates = self.made[made] + self.action[action] + self.of[of]
-        if len(self.place):
-            predicates = predicates + self.place[first + jnp.arange(chain)]
-        places = first + chain + jnp.arange(len(sentence.answers))
-        return jnp.concatenate([predicates, self.answers(sentence.answers, places)])
+        predicates = with_positions(predicates, self.position, first + jnp.arange(chain))
+        positions = first + chain + jnp.arange(len(sentence.answers))
+        return jnp.concatenate([predicates, self.answers(sentence.answers, positions)])
 
     def answers(
-        self, answers: Int[Array, "answer 2"], places: Int[Array, " answer"]
+        self, answers: Int[Array, "answer 2"], positions: Int[Array, " answer"]
     ) -> Float[Array, "answer width"]:
         """The sums of rows that answers are."""
         held = self.variable[answers[:, 0]] + self.value[answers[:, 1]]
-        return held + self.place[places] if len(self.place) else held
+        return with_positions(held, self.position, positions)
 
 
 class ClauseParams(NamedTuple):
-    """Embeddings, attention, the feed-forward layer, outputs. What a model has not got is None."""
+    """Embeddings, attention, the MLP, outputs. What a model has not got is None."""
 
-    tables: Tables
+    embeddings: ClauseEmbedding
     query: Float[Array, "width width"] | None
     key: Float[Array, "width width"] | None
     value: Float[Array, "width width"] | None
-    out: Float[Array, "width width"] | None  # back into the stream, if there is one
+    out: Float[Array, "width width"] | None  # back into the residual stream, if there is one
     mlp_in: Linear
     mlp_out: Linear
     unembed: Float[Array, "width answer"]
-    norms: tuple[Norm, Norm, Norm] | None
+    norms: tuple[Norm, Norm, Norm] | None  # before attention, before the MLP, before outputs
 
 
 class ClauseTransformer(ClauseModel):
-    """A one-layer transformer whose tokens are clauses.
+    """A one-layer transformer whose tokens are clauses (arXiv 2511.07378).
 
     A clause is the sum of an embedding for each of its slots; or one-hot, its tokens side by side:
-    then queries, keys and values have rows of their own for every token. Without norms, whatever is
-    linear is done to the tables of embeddings, not to clauses.
+    then queries, keys and values have rows of their own for every token.
     """
 
-    width: int = count(128)
-    heads: int = count(2, most=1000)
-    neurons: int = count(256)
-    positions: str = choice("none", "learned", "rotary")
-    one_hot: bool = flag(False)
-    residual: bool = flag(False)
-    normed: bool = flag(False)
-    scale: float = number(1.0, above=0)  # standard deviation of initial embeddings
+    width: int = count(128, doc="width of embeddings and of all heads together")
+    heads: int = count(2, most=1000, doc="heads of attention")
+    mlp_width: int = count(256, doc="hidden units of the MLP")
+    positions: str = choice("none", "learned", "rotary", doc="how it is told positions; none: NoPE")
+    one_hot: bool = flag(False, doc="attention reads one-hot tokens instead of embeddings")
+    residual: bool = flag(False, doc="attention and the MLP add to a residual stream")
+    normed: bool = flag(False, doc="LayerNorm before attention, the MLP and the outputs")
+    scale: float = number(1.0, above=0, doc="standard deviation of initial embeddings")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        task = Lego(action="S3", chain=3, variables=10, rows=6)
+        small = partial(cls, width=8, mlp_width=6)
+        return [
+            Example(small(), task),
+            Example(small(one_hot=True, positions="learned"), task),
+            Example(small(residual=True, positions="learned"), task),
+            Example(small(residual=True, normed=True, positions="rotary"), task),
+        ]
 
     def __check_init__(self) -> None:
         super().__check_init__()
@@ -191,7 +186,7 @@ class ClauseTransformer(ClauseModel):
                 f"{name}.width={self.width}: each of {self.heads} heads needs an even width"
             )
         if self.one_hot and (self.residual or self.normed):
-            raise ConfigError(f"{name}.one_hot: there is no stream to add to or to norm")
+            raise ConfigError(f"{name}.one_hot: there is no residual stream to add to or to norm")
 
     def init(self, task: Task, key: Key[Array, ""]) -> ClauseParams:
         task = lego(self, task)
@@ -205,120 +200,75 @@ class ClauseTransformer(ClauseModel):
         query, key_, value, out, mlp_in, mlp_out, unembed = uniforms(
             weights,
             *[(self.width, self.width)] * 4,
-            (self.width, self.neurons),
-            (self.neurons, self.width),
+            (self.width, self.mlp_width),
+            (self.mlp_width, self.width),
             (self.width, task.answers),
         )
         return ClauseParams(
-            Tables(*(spread * table for table in tables)),
+            ClauseEmbedding(*(spread * table for table in tables)),
             None if self.one_hot else query,
             None if self.one_hot else key_,
             None if self.one_hot else value,
             out if self.residual else None,
-            Linear(mlp_in, jnp.zeros(self.neurons)),
+            Linear(mlp_in, jnp.zeros(self.mlp_width)),
             Linear(mlp_out, jnp.zeros(self.width)),
             unembed,
             (norm(self.width), norm(self.width), norm(self.width)) if self.normed else None,
         )
 
     def sizes(self, params: ClauseParams) -> tuple[int, int]:
-        return len(params.tables.variable), len(params.tables.value)
+        return len(params.embeddings.variable), len(params.embeddings.value)
 
-    def kept(
-        self, params: ClauseParams, sentence: Sentence, first: Int[Array, ""]
-    ) -> list[tuple[Array, Array]]:
-        """Keys and values, by head."""
-
-        def clauses(tables: Tables) -> Array:
-            return tables.clauses(sentence, first)
-
-        places = first + jnp.arange(len(sentence.predicates) + len(sentence.answers))
-        keys = [self._turned(key, places) for key in self._by_head(params, KEY, clauses)]
-        return list(zip(keys, self._by_head(params, VALUE, clauses), strict=True))
-
-    def answered(
-        self,
-        params: ClauseParams,
-        cache: list[tuple[Array, Array]],
-        answers: Int[Array, "read 2"],
-        places: Int[Array, " read"],
+    def __call__(
+        self, params: ClauseParams, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
-        here, mixed, weights = self._heard(params, cache, answers, places)
-        return Trace(*self._made(params, here, mixed), (weights,))
+        sentence = parsed(inputs, len(at), *self.sizes(params))
+        clauses = params.embeddings.clauses(sentence, jnp.zeros((), int))
+        positions, chain = jnp.arange(len(clauses)), len(sentence.predicates)
+        before_attention, before_mlp, before_outputs = params.norms or [lambda x: x] * 3
+        query, key, value = self._projected(params, before_attention(clauses))
+        if self.positions == "rotary":
+            query, key = rotary(query, positions), rotary(key, positions)
+        # only answers ask: what predicates would attend to is never used
+        scores = jnp.einsum("qhd,khd->hqk", query[chain:], key) / key.shape[-1] ** 0.5
+        weights = masked_softmax(scores, causal_mask(len(clauses), positions[chain:]))
+        mixed = jnp.einsum("hqk,khd->qhd", weights, value).reshape(len(at), self.width)
+        x = mixed if params.out is None else clauses[chain:] + mixed @ params.out
+        made = params.mlp_out(jax.nn.relu(params.mlp_in(before_mlp(x))))
+        after = x + made if self.residual else made
+        return Trace(before_outputs(after) @ params.unembed, jnp.stack([x, after]), (weights,))
 
-    def rows(
+    def _projected(
+        self, params: ClauseParams, clauses: Float[Array, "clause wide"]
+    ) -> list[Float[Array, "clause head head_dim"]]:
+        """Queries, keys and values."""
+        if self.one_hot:  # the rows of embeddings are those of W_Q, W_K, W_V side by side
+            found = jnp.split(clauses, 3, axis=1)
+        else:
+            weights = cast(list[Array], [params.query, params.key, params.value])
+            found = [clauses @ weight for weight in weights]
+        return [by_head(each, self.heads) for each in found]
+
+    def batched(
         self,
         params: ClauseParams,
         inputs: Int[Array, "row length"],
         at: Int[Array, "row read"],
-        starts: int | None = None,
+        first: FirstTokens | None = None,
     ) -> Trace:
-        """All answers of all rows go through the feed-forward layer at once: the gradients of its
-        weights are then plain products."""
+        return fast.batched(self, params, inputs, at)
 
-        def heard(row: Int[Array, " length"]) -> tuple[Array, Array, Array]:
-            return self._heard(params, *self._asked(params, row, at.shape[1]))
+    def cache(
+        self, params: ClauseParams, sentence: Sentence, first: Int[Array, ""]
+    ) -> list[tuple[Array, Array]]:
+        """Keys and values, by head."""
+        return fast.cache(self, params, sentence, first)
 
-        here, mixed, weights = jax.vmap(heard)(inputs)
-        flat = (x.reshape(-1, x.shape[-1]) for x in (here, mixed))
-        outputs, residual = self._made(params, *flat)
-        return Trace(
-            outputs.reshape(*at.shape, -1),
-            jnp.moveaxis(residual.reshape(2, *at.shape, -1), 1, 0),
-            (weights,),
-        )
-
-    def _heard(
+    def answer(
         self,
         params: ClauseParams,
         cache: list[tuple[Array, Array]],
         answers: Int[Array, "read 2"],
-        places: Int[Array, " read"],
-    ) -> tuple[Array, Array, Array]:
-        """The answers, what attention brings to each, and its weights."""
-
-        def asking(tables: Tables) -> Array:
-            return tables.answers(answers, places)
-
-        queries = [self._turned(query, places) for query in self._by_head(params, QUERY, asking)]
-        seen = jnp.arange(len(cache[0][0])) <= places[:, None]
-        found = [attended(query, *head, seen) for query, head in zip(queries, cache, strict=True)]
-        mixed, weights = zip(*found, strict=True)
-        return asking(params.tables), jnp.concatenate(mixed, axis=1), jnp.stack(weights)
-
-    def _by_head(
-        self,
-        params: ClauseParams,
-        role: int,
-        clauses: Callable[[Tables], Float[Array, "clause wide"]],
-    ) -> list[Float[Array, "clause part"]]:
-        """Queries, keys or values of clauses."""
-        weight = (params.query, params.key, params.value)[role]
-        part = self.width // self.heads
-        if weight is None:
-            tables = params.tables.parts(part)[role * self.heads : (role + 1) * self.heads]
-        elif params.norms:
-            return jnp.split(params.norms[0](clauses(params.tables)) @ weight, self.heads, axis=1)
-        else:
-            tables = (params.tables @ weight).parts(part)
-        return [clauses(table) for table in tables]
-
-    def _made(
-        self,
-        params: ClauseParams,
-        here: Float[Array, "read wide"],
-        mixed: Float[Array, "read width"],
-    ) -> tuple[Float[Array, "read answer"], Float[Array, "2 read width"]]:
-        """Outputs, and the stream before and after the feed-forward layer."""
-        stream = mixed if params.out is None else here + mixed @ params.out
-        read = params.norms[1](stream) if params.norms else stream
-        hidden = jax.nn.relu(product(read, params.mlp_in.weight) + params.mlp_in.bias)
-        made = product(hidden, params.mlp_out.weight) + params.mlp_out.bias
-        after = stream + made if self.residual else made
-        outputs = product(params.norms[2](after) if params.norms else after, params.unembed)
-        return outputs, jnp.stack([stream, after])
-
-    def _turned(
-        self, x: Float[Array, "row part"], at: Int[Array, " row"]
-    ) -> Float[Array, "row part"]:
-        return turned(x, at) if self.positions == "rotary" else x
+        positions: Int[Array, " read"],
+    ) -> Trace:
+        return fast.answer(self, params, cache, answers, positions)

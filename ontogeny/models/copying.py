@@ -4,13 +4,15 @@ A string of one token leaves attention nothing to choose, and with embeddings th
 answer, f(x) = E (W_V W_Oᵀ + b I) E_x, summed over heads.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import ConfigError, count, number
+from ..core.fields import ConfigError, Example, count, number
 from ..core.types import Model, Task, Trace
+from ..tasks.templates import Templates
 from .initial import gaussians
 
 
@@ -18,18 +20,29 @@ class Params(NamedTuple):
     """Embeddings, values and outputs of heads, and what each head adds of the identity."""
 
     embed: Float[Array, "vocab width"]
-    value: Float[Array, "head width part"]
-    out: Float[Array, "head width part"]
+    value: Float[Array, "head width head_dim"]
+    out: Float[Array, "head width head_dim"]
     b: Float[Array, " head"]
 
 
 class CopyingAttention(Model):
     """In the mean-field scaling: outputs start near zero, the nearer the wider."""
 
-    width: int = count(256)
-    heads: int = count(4, most=1000)
-    head_dim: int = count(64)
-    vo_identity: float = number(0.0)  # times b; at 0 there is no such identity
+    width: int = count(256, doc="width of embeddings")
+    heads: int = count(4, most=1000, doc="heads of attention")
+    head_dim: int = count(64, doc="width of a head")
+    vo_identity: float = number(
+        0.0, doc="scale of the identity b I added to W_V W_Oᵀ; 0: there is none"
+    )
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [
+            Example(
+                cls(width=8, heads=2, head_dim=4, vo_identity=1.0),
+                Templates.of("α: α", most=8, samples=6),
+            )
+        ]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         if task.length != 1 or task.answers != task.vocab:

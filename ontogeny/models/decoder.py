@@ -1,5 +1,6 @@
 """A plain transformer: pre-norm, ReLU, no biases, outputs of its own."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -7,11 +8,11 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import ConfigError, choice, count, flag, number
+from ..core.fields import ConfigError, Example, choice, count, flag, number
 from ..core.types import Model, Task, Trace
 from .initial import gaussians, norm, uniforms
-from .layers import Norm, unstacked
-from .rotary import turned
+from .layers import Norm, by_head, causal_mask, embed, masked_softmax, unstacked
+from .rotary import rotary
 
 
 class Block(NamedTuple):
@@ -22,9 +23,9 @@ class Block(NamedTuple):
     key: Float[Array, "*depth width width"]
     value: Float[Array, "*depth width width"]
     out: Float[Array, "*depth width width"]
-    forward_norm: Norm
-    mlp_in: Float[Array, "*depth width hidden"]
-    mlp_out: Float[Array, "*depth hidden width"]
+    mlp_norm: Norm
+    mlp_in: Float[Array, "*depth width mlp_width"]
+    mlp_out: Float[Array, "*depth mlp_width width"]
 
 
 class Params(NamedTuple):
@@ -40,18 +41,28 @@ class Params(NamedTuple):
 class Decoder(Model):
     """`depth` layers of `heads` heads; the last layer works only at the positions read.
 
-    `parallel` lets the feed-forward layer read what attention reads, not what attention made of it.
+    `parallel` lets the MLP read what attention reads, not what attention made of it.
     """
 
-    width: int = count(64)
-    depth: int = count(2, most=1000)
-    heads: int = count(4, most=1000)
-    mlp_ratio: int = count(4)  # hidden units for each of the width
-    positions: str = choice("learned", "none", "rotary")
-    causal: bool = flag(True)
-    parallel: bool = flag(False)
-    readout: str = choice("last", "each")  # each: layer by layer, an equal part of the answers
-    scale: float = number(1.0, above=0)  # standard deviation of initial embeddings
+    width: int = count(64, doc="width of the residual stream")
+    depth: int = count(2, most=1000, doc="number of layers")
+    heads: int = count(4, most=1000, doc="heads of each layer")
+    mlp_ratio: int = count(4, doc="hidden units of an MLP, in units of the width")
+    positions: str = choice("learned", "none", "rotary", doc="how it is told positions; none: NoPE")
+    causal: bool = flag(True, doc="no position attends to a later one")
+    parallel: bool = flag(False, doc="the MLP reads what attention reads")
+    readout: str = choice(
+        "last", "each", doc="each: every layer gives an equal share of the answers"
+    )
+    scale: float = number(1.0, above=0, doc="standard deviation of initial embeddings")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [
+            Example(cls(width=8, heads=2)),
+            Example(cls(width=8, heads=2, positions="rotary", parallel=True)),
+            Example(cls(width=8, heads=2, positions="none", readout="each")),
+        ]
 
     def __check_init__(self) -> None:
         super().__check_init__()
@@ -61,18 +72,18 @@ class Decoder(Model):
             )
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
-        width, depth, hidden = self.width, self.depth, self.mlp_ratio * self.width
+        width, depth, mlp_width = self.width, self.depth, self.mlp_ratio * self.width
         if self.readout == "each" and task.answers % depth:
             raise ConfigError(
-                f"Decoder.readout: {task.answers} answers are not {depth} equal parts, one a layer"
+                f"Decoder.readout: {task.answers} answers cannot be shared by {depth} layers"
             )
         embeddings, weights = jr.split(key)
         tokens, positions = gaussians(embeddings, (task.vocab, width), (task.length, width))
         query, key_, value, out, mlp_in, mlp_out, unembed = uniforms(
             weights,
             *[(depth, width, width)] * 4,
-            (depth, width, hidden),
-            (depth, hidden, width),
+            (depth, width, mlp_width),
+            (depth, mlp_width, width),
             (width, task.answers),
         )
         before, between = norm(depth, width), norm(depth, width)
@@ -84,45 +95,35 @@ class Decoder(Model):
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
         everywhere = jnp.arange(len(inputs))
-        stream = params.tokens[inputs]
-        if self.positions == "learned":
-            stream = stream + params.positions[: len(inputs)]
-        residual, attention = [stream[at]], []
+        x = embed(params.tokens, params.positions, inputs)
+        residual, attention = [x[at]], []
         for layer, block in enumerate(unstacked(params.blocks, self.depth)):
-            last = layer == self.depth - 1
-            stream, weights = self._block(block, stream, at if last else everywhere)
-            residual.append(stream if last else stream[at])
+            last = layer == self.depth - 1  # what follows its attention is read there alone
+            x, weights = self._block(block, x, at if last else everywhere)
+            residual.append(x if last else x[at])
             attention.append(weights)
         if self.readout == "last":
-            outputs = params.norm(stream) @ params.unembed
+            outputs = params.norm(x) @ params.unembed
         else:
-            parts = jnp.split(params.unembed, self.depth, axis=1)
-            read = zip(residual[1:], parts, strict=True)
-            outputs = jnp.concatenate([params.norm(x) @ part for x, part in read], axis=1)
+            shares = jnp.split(params.unembed, self.depth, axis=1)
+            read = zip(residual[1:], shares, strict=True)
+            outputs = jnp.concatenate([params.norm(x) @ share for x, share in read], axis=1)
         return Trace(outputs, jnp.stack(residual), tuple(attention))
 
     def _block(
-        self, block: Block, stream: Float[Array, "length width"], at: Int[Array, " read"]
+        self, block: Block, x: Float[Array, "length width"], at: Int[Array, " read"]
     ) -> tuple[Float[Array, "read width"], Float[Array, "head read length"]]:
-        normed = block.attention_norm(stream)
-        place = jnp.arange(len(stream))
-        query = self._turned(self._heads(normed[at] @ block.query), at)
-        key = self._turned(self._heads(normed @ block.key), place)
-        scores = jnp.einsum("qhp,khp->hqk", query, key) / (self.width / self.heads) ** 0.5
-        if self.causal:
-            scores = jnp.where(place <= at[:, None], scores, -jnp.inf)
-        weights = jax.nn.softmax(scores, axis=-1)
-        value = self._heads(normed @ block.value)
-        mixed = jnp.einsum("hqk,khp->qhp", weights, value).reshape(len(at), self.width)
-        here = stream[at]
+        normed = block.attention_norm(x)
+        query = by_head(normed[at] @ block.query, self.heads)
+        key = by_head(normed @ block.key, self.heads)
+        value = by_head(normed @ block.value, self.heads)
+        if self.positions == "rotary":
+            query, key = rotary(query, at), rotary(key, jnp.arange(len(x)))
+        scores = jnp.einsum("qhd,khd->hqk", query, key) / (self.width / self.heads) ** 0.5
+        mask = causal_mask(len(x), at) if self.causal else jnp.ones(len(x), bool)
+        weights = masked_softmax(scores, mask)
+        mixed = jnp.einsum("hqk,khd->qhd", weights, value).reshape(len(at), self.width)
+        here = x[at]
         after = here + mixed @ block.out
-        read = block.forward_norm(here if self.parallel else after)
+        read = block.mlp_norm(here if self.parallel else after)
         return after + jax.nn.relu(read @ block.mlp_in) @ block.mlp_out, weights
-
-    def _heads(self, x: Float[Array, "row width"]) -> Float[Array, "row head part"]:
-        return x.reshape(len(x), self.heads, -1)
-
-    def _turned(
-        self, x: Float[Array, "row head part"], at: Int[Array, " row"]
-    ) -> Float[Array, "row head part"]:
-        return turned(x, at) if self.positions == "rotary" else x

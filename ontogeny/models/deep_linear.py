@@ -1,9 +1,11 @@
 """Deep linear networks."""
 
+from collections.abc import Iterable
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import ConfigError, count, number
+from ..core.fields import ConfigError, Example, count, number
 from ..core.types import Model, Task, Trace
 from .initial import gaussians
 
@@ -14,10 +16,18 @@ class DeepLinear(Model):
     Parameters are named `layer1` … `layerL`, so that a stage can train one of them.
     """
 
-    width: int = count(128)
-    depth: int = count(4, least=2, most=1000)
-    first: float = number(1e-3, least=0)  # deviation of the first layer, in units of 1/√width
-    scale: float = number(1.0, least=0)  # deviation of the others, in units of 1/√width
+    width: int = count(128, doc="width of every layer but the last")
+    depth: int = count(4, least=2, most=1000, doc="number of layers L")
+    first: float = number(
+        1e-3, least=0, doc="standard deviation of the first layer, in units of 1/√width"
+    )
+    scale: float = number(
+        1.0, least=0, doc="standard deviation of the other layers, in units of 1/√width"
+    )
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=20, depth=3, first=0.5))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> dict[str, Float[Array, "out into"]]:
         if self.width < task.vocab:
@@ -25,8 +35,8 @@ class DeepLinear(Model):
                 f"DeepLinear.width={self.width} is too small for {task.vocab} orthonormal inputs "
                 f"and labels: it must be at least {task.vocab}"
             )
-        hidden = [(self.width, self.width)] * (self.depth - 1)
-        layers = gaussians(key, *hidden, (task.vocab, self.width))
+        square = [(self.width, self.width)] * (self.depth - 1)
+        layers = gaussians(key, *square, (task.vocab, self.width))
         scales = [self.first] + [self.scale] * (self.depth - 1)
         return {
             f"layer{number}": scale / self.width**0.5 * layer

@@ -4,15 +4,17 @@ The features of a sequence are the sum of its tokens' embeddings, up to where it
 start as W ~ N(0, d^(-2γ)) with d the width: γ = ½ is the usual scale, a larger γ a small one.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import count, number
+from ..core.fields import Example, count, number
 from ..core.types import Model, Task, Trace
 from .initial import gaussians
+from .layers import causal_mask
 
 
 class Factors(NamedTuple):
@@ -26,15 +28,19 @@ class Hidden(NamedTuple):
     """The same with a hidden layer between."""
 
     embed: Float[Array, "vocab width"]
-    mlp_in: Float[Array, "width hidden"]
-    project: Float[Array, "hidden answer"]
+    mlp_in: Float[Array, "width mlp_width"]
+    project: Float[Array, "mlp_width answer"]
 
 
 class EmbeddingMLP(Model):
     """f(x) = (Σ_t E[x_t]) P: the logits are a sum of rows of the template matrix E P."""
 
-    width: int = count(128)
-    gamma: float = number(0.5, least=0)
+    width: int = count(128, doc="width d of embeddings")
+    gamma: float = number(0.5, least=0, doc="γ: initial weights have standard deviation d^(-γ)")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=8))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Factors:
         shapes = (task.vocab, self.width), (self.width, task.answers)
@@ -51,13 +57,17 @@ class EmbeddingMLP(Model):
 class EmbeddingReluMLP(Model):
     """f(x) = max(0, (Σ_t E[x_t]) A) P: the same with a hidden layer of its own."""
 
-    width: int = count(128)
-    mlp_width: int = count(256)
-    gamma: float = number(0.5, least=0)
+    width: int = count(128, doc="width d of embeddings")
+    mlp_width: int = count(256, doc="hidden units of the MLP")
+    gamma: float = number(0.5, least=0, doc="γ: initial weights have standard deviation d^(-γ)")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=8, mlp_width=5))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Hidden:
-        width, hidden = self.width, self.mlp_width
-        shapes = (task.vocab, width), (width, hidden), (hidden, task.answers)
+        width, mlp_width = self.width, self.mlp_width
+        shapes = (task.vocab, width), (width, mlp_width), (mlp_width, task.answers)
         return Hidden(*(_scaled(self, weights) for weights in gaussians(key, *shapes)))
 
     def __call__(
@@ -70,7 +80,11 @@ class EmbeddingReluMLP(Model):
 class TokenSum(Model):
     """f(x) = Σ_t W[x_t]: factors merged into one matrix, so nothing is shared between tokens."""
 
-    scale: float = number(0.0, least=0)  # standard deviation of initial weights
+    scale: float = number(0.0, least=0, doc="standard deviation of initial weights")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(scale=0.5))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> dict[str, Float[Array, "vocab answer"]]:
         (weights,) = gaussians(key, (task.vocab, task.answers))
@@ -90,8 +104,7 @@ def summed(
     table: Float[Array, "vocab width"], inputs: Int[Array, " length"], at: Int[Array, " read"]
 ) -> Float[Array, "read width"]:
     """The sum of the tokens' rows up to each position read."""
-    earlier = jnp.arange(len(inputs))[None, :] <= at[:, None]
-    return earlier @ table[inputs]
+    return causal_mask(len(inputs), at) @ table[inputs]
 
 
 def _scaled(model: EmbeddingMLP | EmbeddingReluMLP, weights: Float[Array, "..."]) -> Any:

@@ -1,23 +1,31 @@
-"""GPT-2-style transformers: pre-norm, GELU, learned positions, tied head."""
+"""GPT-2-style transformers: pre-norm, GELU, learned positions, embeddings tied to the outputs.
+
+x = e_z + p_t
+x ← x + W_O concat_h Σ_s softmax(q_t · k_s / √d_h) v_s      q, k, v of norm(x), s ≤ t
+x ← x + W_out gelu(W_in norm(x))
+logits = E norm(x)
+"""
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import ConfigError, count, number
-from ..core.types import Task, Together, Trace
+from ..core.fields import ConfigError, Example, count, number
+from ..core.types import FirstTokens, Model, Task, Trace
+from .fast import gpt2 as fast
 from .initial import gaussians, norm
-from .layers import Linear, Norm, unstacked
+from .layers import Linear, Norm, by_head, causal_mask, embed, masked_softmax, unstacked
 
 
 class Identities(NamedTuple):
     """A number for each head: how much of I is added to W_K W_Qᵀ and to W_V W_Oᵀ."""
 
-    match: Float[Array, "*depth head"]
-    copy: Float[Array, "*depth head"]
+    kq_identity: Float[Array, "*depth head"]
+    vo_identity: Float[Array, "*depth head"]
 
 
 class Block(NamedTuple):
@@ -42,12 +50,12 @@ class Params(NamedTuple):
     norm: Norm
 
 
-class _GPT2(Together):
-    """`depth` blocks of `heads` heads; the last block works only at the positions read."""
+class _GPT2(Model):
+    """`depth` blocks of `heads` heads."""
 
-    width: int = count(128)
-    depth: int = count(4, most=1000)
-    heads: int = count(4, most=1000)
+    width: int = count(128, doc="width of the residual stream; the MLPs are four times as wide")
+    depth: int = count(4, most=1000, doc="number of blocks")
+    heads: int = count(4, most=1000, doc="heads of each block")
 
     def __check_init__(self) -> None:
         super().__check_init__()
@@ -55,15 +63,15 @@ class _GPT2(Together):
             raise ConfigError(f"GPT2.width={self.width} is not divisible by heads={self.heads}")
 
     @property
-    def _factor(self) -> Any:
-        """How much the numbers of identities count."""
+    def identity_factor(self) -> Any:
+        """What the numbers of identities are multiplied with."""
         return 1.0
 
     @abstractmethod
     def _deviation(self, into: int) -> Any:
         """The standard deviation of initial weights that read `into` numbers."""
 
-    def _into_stream(self, into: int) -> Any:
+    def _into_residual(self, into: int) -> Any:
         """The same for weights that write to the residual stream."""
         return self._deviation(into)
 
@@ -92,142 +100,81 @@ class _GPT2(Together):
                 attention_norm=norm(depth, width),
                 query=linear(query, self._deviation(width)),
                 key_value=linear(key_value, self._deviation(width)),
-                mix=linear(mix, self._into_stream(width)),
+                mix=linear(mix, self._into_residual(width)),
                 mlp_norm=norm(depth, width),
                 mlp_in=linear(mlp_in, self._deviation(width)),
-                mlp_out=linear(mlp_out, self._into_stream(4 * width)),
+                mlp_out=linear(mlp_out, self._into_residual(4 * width)),
             ),
             norm=norm(width),
         )
 
-    def rows(
+    def __call__(
+        self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
+    ) -> Trace:
+        x = embed(params.tokens, params.positions, inputs)
+        residual, attention = [x[at]], []
+        for block in unstacked(params.blocks, self.depth):
+            x, weights = self._block(block, x)
+            residual.append(x[at])
+            attention.append(weights)
+        # what the last block attends to elsewhere than where it is read is never computed by the
+        # fast path, so it is no part of the trace
+        attention[-1] = attention[-1][:, at]
+        return Trace(params.norm(x[at]) @ params.tokens.T, jnp.stack(residual), tuple(attention))
+
+    def _block(
+        self, block: Block, x: Float[Array, "length width"]
+    ) -> tuple[Float[Array, "length width"], Float[Array, "head query key"]]:
+        normed = block.attention_norm(x)
+        key, value = jnp.split(block.key_value(normed), 2, axis=-1)
+        query, key, value = (
+            by_head(each, self.heads) for each in (block.query(normed), key, value)
+        )
+        scores = jnp.einsum("qhd,khd->hqk", query, key) / (self.width / self.heads) ** 0.5
+        if block.identities:  # W_K W_Qᵀ + a I adds to the scores how alike two positions are
+            a = self.identity_factor * block.identities.kq_identity
+            scores = scores + a[:, None, None] * (normed @ normed.T)
+        weights = masked_softmax(scores, causal_mask(len(x), jnp.arange(len(x))))
+        x = x + block.mix(jnp.einsum("hqk,khd->qhd", weights, value).reshape(x.shape))
+        if block.identities:  # W_V W_Oᵀ + b I passes on what is attended to, besides the values
+            b = self.identity_factor * block.identities.vo_identity
+            x = x + jnp.einsum("h,hqk,kd->qd", b, weights, normed)
+        return x + block.mlp_out(jax.nn.gelu(block.mlp_in(block.mlp_norm(x)))), weights
+
+    def batched(
         self,
         params: Params,
         inputs: Int[Array, "row length"],
         at: Int[Array, "row read"],
-        starts: int | None = None,
+        first: FirstTokens | None = None,
     ) -> Trace:
-        rows, length = inputs.shape
-        first, which = inputs[:, 0], jnp.arange(rows)
-        if starts is not None and starts < rows:
-            first, which = jnp.arange(starts), first
-        places = _Places(len(first), which, length)
-        begun = params.tokens[first] + params.positions[0]
-        later = params.tokens[inputs[:, 1:]] + params.positions[1:length]
-        stream = jnp.concatenate([begun, later.reshape(rows * (length - 1), self.width)])
-        residual, attention = [places.read(stream, at)], []
-        for layer, block in enumerate(unstacked(params.blocks, self.depth)):
-            last = layer == self.depth - 1
-            stream, weights = self._block(block, stream, places, at if last else None)
-            residual.append(stream if last else places.read(stream, at))
-            attention.append(weights)
-        outputs = params.norm(stream) @ params.tokens.T
-        return Trace(
-            outputs.reshape(*at.shape, -1),
-            jnp.stack([x.reshape(*at.shape, -1) for x in residual], axis=1),
-            tuple(attention),
-        )
-
-    def _block(
-        self,
-        block: Block,
-        stream: Float[Array, "place width"],
-        places: "_Places",
-        at: Int[Array, "row read"] | None,
-    ) -> tuple[Float[Array, "here width"], Float[Array, "row head query length"]]:
-        """A layer at the places read, or at all. Who comes first has only itself to attend to."""
-        normed = block.attention_norm(stream)
-        key, value = jnp.split(block.key_value(normed), 2, axis=-1)
-        first = places.first if at is None else 0  # whose part needs no asking
-        here, asking, where = stream, normed[first:], places.later
-        if at is not None:
-            here, asking, where = places.read(stream, at), places.read(normed, at), at
-        keys, values, seen = map(places.by_row, (key, value, normed))
-        weights = self._weights(block, asking.reshape(*where.shape, self.width), where, keys, seen)
-        mixed = jnp.einsum("nhqk,nkhp->nqhp", weights, self._heads(values)).reshape(asking.shape)
-        here = here + block.mix(jnp.concatenate([value[:first], mixed]))
-        if block.identities:
-            copy = self._factor * block.identities.copy
-            copied = (jnp.einsum("h,nhqk->nqk", copy, weights) @ seen).reshape(asking.shape)
-            here = here + jnp.concatenate([jnp.sum(copy) * normed[:first], copied])
-        hidden = jax.nn.gelu(block.mlp_in(block.mlp_norm(here)))
-        if at is None:
-            alone = jnp.zeros_like(weights, shape=(*weights.shape[:2], 1, places.length))
-            weights = jnp.concatenate([alone.at[..., 0].set(1.0), weights], axis=2)
-        return here + block.mlp_out(hidden), weights
-
-    def _weights(
-        self,
-        block: Block,
-        asking: Float[Array, "row query width"],
-        at: Int[Array, "row query"],
-        keys: Float[Array, "row length width"],
-        seen: Float[Array, "row length width"],
-    ) -> Float[Array, "row head query length"]:
-        """How much is attended to each place of a row, and to none that is later."""
-        query = self._heads(block.query(asking.reshape(at.size, self.width)).reshape(asking.shape))
-        scores = jnp.einsum("nqhp,nkhp->nhqk", query, self._heads(keys))
-        scores = scores / (self.width / self.heads) ** 0.5
-        if block.identities:
-            match = self._factor * block.identities.match
-            alike = jnp.einsum("nqd,nkd->nqk", asking, seen)
-            scores = scores + match[:, None, None] * alike[:, None]
-        earlier = jnp.arange(keys.shape[1]) <= at[:, None, :, None]
-        weights: Array = jax.nn.softmax(jnp.where(earlier, scores, -jnp.inf), axis=-1)
-        return weights
-
-    def _heads(self, x: Float[Array, "*rows width"]) -> Float[Array, "*rows head part"]:
-        return x.reshape(*x.shape[:-1], self.heads, self.width // self.heads)
-
-
-class _Places(NamedTuple):
-    """The places of some rows in one stream: those that come first, then all others by row.
-
-    Whoever comes first sees only itself: what becomes of it is the same in every row.
-    """
-
-    first: int  # how many may come first
-    which: Int[Array, " row"]  # and which does
-    length: int
-
-    @property
-    def later(self) -> Int[Array, "row later"]:
-        """The places of each row but the first."""
-        return jnp.broadcast_to(jnp.arange(1, self.length), (len(self.which), self.length - 1))
-
-    def by_row(self, stream: Float[Array, "place width"]) -> Float[Array, "row length width"]:
-        """The stream with all places of each row."""
-        first, later = jnp.split(stream, [self.first])
-        later = later.reshape(len(self.which), self.length - 1, stream.shape[1])
-        return jnp.concatenate([first[self.which][:, None], later], axis=1)
-
-    def read(
-        self, stream: Float[Array, "place width"], at: Int[Array, "row read"]
-    ) -> Float[Array, "here width"]:
-        """The stream at some places of each row."""
-        found = jnp.take_along_axis(self.by_row(stream), at[..., None], axis=1)
-        return found.reshape(at.size, stream.shape[1])
+        return fast.batched(self, params, inputs, at, first)
 
 
 class GPT2(_GPT2):
     """As published: one scale, less for what enters the residual stream, by how much enters it."""
 
-    scale: float = number(0.02, least=0)  # standard deviation of initial weights
+    scale: float = number(0.02, least=0, doc="standard deviation of initial weights")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=8, depth=2, heads=2, scale=0.5))]
 
     def _deviation(self, into: int) -> Any:
         return self.scale
 
-    def _into_stream(self, into: int) -> Any:
+    def _into_residual(self, into: int) -> Any:
+        # each of 2·depth layers adds its own, and so their sum keeps its size
         return self.scale / (2 * self.depth) ** 0.5
 
 
 class IdentityGPT2(GPT2):
     """The same with trainable identities in every head, zero at first (arXiv 2310.09753)."""
 
-    factor: float = number(4.0)
+    factor: float = number(4.0, doc="what the trained numbers a and b are multiplied with")
 
     @property
-    def _factor(self) -> Any:
+    def identity_factor(self) -> Any:
         return self.factor
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
@@ -241,7 +188,11 @@ class IdentityGPT2(GPT2):
 class ScaledGPT2(_GPT2):
     """W ~ N(0, d^(-2γ)), d what it reads: γ = ½ is standard, up to 1 is a small initialisation."""
 
-    gamma: float = number(0.5, least=0)
+    gamma: float = number(0.5, least=0, doc="γ: initial weights have standard deviation d^(-γ)")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=8, depth=2, heads=2, gamma=0.3))]
 
     def _deviation(self, into: int) -> Any:
         return jnp.power(float(into), -self.gamma)

@@ -48,6 +48,6 @@ def _cut(
     drawn: Float[Array, " size"], shapes: tuple[tuple[int, ...], ...]
 ) -> list[Float[Array, "..."]]:
     sizes = [math.prod(shape) for shape in shapes]
-    cuts = [sum(sizes[:place]) for place in range(1, len(sizes))]
+    cuts = [sum(sizes[:before]) for before in range(1, len(sizes))]
     pieces = jnp.split(drawn, cuts)
     return [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)]

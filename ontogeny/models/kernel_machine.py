@@ -1,10 +1,11 @@
 """Kernel regression as a model: f(x) = Σ_i c_i K(x, x_i) over training strings x_i.
 
 K is what an infinitely wide transformer layer of random weights has (arXiv 2310.09753, section
-4.1). It depends on two strings by which of their places hold the same token, and of such patterns
-templates have few: the machine keeps a table of them.
+4.1). It depends on two strings by which of their positions hold the same token, and of such
+patterns templates have few: the machine keeps a table of them.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -12,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from ..core.fields import ConfigError, choice, number
+from ..core.fields import ConfigError, Example, choice, number
 from ..core.types import Model, Task, Trace
 from ..tasks.templates import Templates
 from ..theory.template_kernel import number_of_pairs
@@ -25,7 +26,7 @@ class Params(NamedTuple):
     and what theory says of the templates: N, its least eigenvalue and how far templates are apart,
     with standard errors, and predictions for unseen symbols if no two samples shared any."""
 
-    strings: Int[Array, "sample place"]
+    strings: Int[Array, "sample position"]
     coefficients: Float[Array, " sample"]
     marks: UInt32[Array, " pattern"]
     values: Float[Array, " pattern"]
@@ -39,11 +40,15 @@ class KernelMachine(Model):
     """K_trans with activation cos(b₁ t + b₂) over K_attn(β, γ); K_attn alone; or exp⟨x, y⟩, which
     stands for the kernel of an MLP."""
 
-    kernel: str = choice("transformer", "attention", "inner product")
-    beta: float = number(4.0, least=0)
-    gamma: float = number(1.0, least=0)
-    frequency: float = number(1.0)  # b₁
-    phase: float = number(0.5)  # b₂
+    kernel: str = choice("transformer", "attention", "inner product", doc="which kernel K is")
+    beta: float = number(4.0, least=0, doc="β: inverse temperature of attention")
+    gamma: float = number(1.0, least=0, doc="γ: strength of positions")
+    frequency: float = number(1.0, doc="b₁ of the MLP's activation cos(b₁ t + b₂)")
+    phase: float = number(0.5, doc="b₂ of the MLP's activation cos(b₁ t + b₂)")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(), Templates.of("αβα: +1", "αββ: -1", most=8, samples=6))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         """Nothing learnt: a solver (`KernelRidge`) fills it."""
@@ -73,16 +78,16 @@ class KernelMachine(Model):
         return Trace(outputs, outputs[None])
 
     def between(
-        self, params: Params, one: Int[Array, "x place"], other: Int[Array, "y place"]
+        self, params: Params, one: Int[Array, "x position"], other: Int[Array, "y position"]
     ) -> Float[Array, "x y"]:
         """K of all strings of one with all of the other."""
         if self.kernel == "inner product":
             shared = jnp.sum(one[:, None] == other[None], axis=-1)
             return jnp.exp(shared / one.shape[1] - 1.0)
 
-        def attention(x: Int[Array, " place"], y: Int[Array, " place"]) -> Float[Array, ""]:
-            place = jnp.searchsorted(params.marks, mark(jnp.concatenate([x, y])))
-            return params.values[jnp.minimum(place, len(params.values) - 1)]
+        def attention(x: Int[Array, " position"], y: Int[Array, " position"]) -> Float[Array, ""]:
+            found = jnp.searchsorted(params.marks, mark(jnp.concatenate([x, y])))
+            return params.values[jnp.minimum(found, len(params.values) - 1)]
 
         rows = jax.vmap(jax.vmap(attention, (None, 0)), (0, None))(one, other)
         if self.kernel == "attention":
@@ -99,6 +104,6 @@ def mark(pair: Int[Array, " both"]) -> UInt32[Array, ""]:
     return jnp.sum(first.astype(jnp.uint32) * _powers(len(pair)), dtype=jnp.uint32)
 
 
-def _powers(length: int) -> UInt32[np.ndarray, " place"]:
+def _powers(length: int) -> UInt32[np.ndarray, " position"]:
     """Factors that keep patterns apart: powers of an odd number, modulo 2³²."""
-    return np.array([pow(2_654_435_761, place, 2**32) for place in range(length)], np.uint32)
+    return np.array([pow(2_654_435_761, power, 2**32) for power in range(length)], np.uint32)

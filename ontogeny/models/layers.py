@@ -1,10 +1,10 @@
-"""Layers that models share."""
+"""Layers that models share: embeddings, layer norm, the softmax of attention, MLPs."""
 
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
 
 class Norm(NamedTuple):
@@ -17,6 +17,13 @@ class Norm(NamedTuple):
         return normalised(x) * self.scale + self.shift
 
 
+def normalised(x: Float[Array, "*rows width"]) -> Float[Array, "*rows width"]:
+    """LayerNorm without scale and shift."""
+    centred = x - jnp.mean(x, axis=-1, keepdims=True)
+    variance = jnp.mean(centred**2, axis=-1, keepdims=True)
+    return centred * jax.lax.rsqrt(variance + 1e-5)
+
+
 class Linear(NamedTuple):
     """An affine map."""
 
@@ -27,11 +34,59 @@ class Linear(NamedTuple):
         return x @ self.weight + self.bias
 
 
-def normalised(x: Float[Array, "*rows width"]) -> Float[Array, "*rows width"]:
-    """LayerNorm without scale and shift."""
-    centred = x - jnp.mean(x, axis=-1, keepdims=True)
-    variance = jnp.mean(centred**2, axis=-1, keepdims=True)
-    return centred * jax.lax.rsqrt(variance + 1e-5)
+class ReluMLP(NamedTuple):
+    """Two matrices around a ReLU. They act on columns: W_out max(0, W_in x)."""
+
+    mlp_in: Float[Array, "mlp_width width"]
+    mlp_out: Float[Array, "width mlp_width"]
+
+    def __call__(self, x: Float[Array, "*rows width"]) -> Float[Array, "*rows width"]:
+        return jax.nn.relu(x @ self.mlp_in.T) @ self.mlp_out.T
+
+
+class LinearMLP(NamedTuple):
+    """A single matrix, W x."""
+
+    weight: Float[Array, "width width"]
+
+    def __call__(self, x: Float[Array, "*rows width"]) -> Float[Array, "*rows width"]:
+        return x @ self.weight.T
+
+
+def embed(
+    tokens: Float[Array, "vocab width"],
+    positions: Float[Array, "position width"],
+    inputs: Int[Array, "*rows length"],
+) -> Float[Array, "*rows length width"]:
+    """e_z + p_t: the residual stream before the first layer."""
+    return with_positions(tokens[inputs], positions, slice(inputs.shape[-1]))
+
+
+def with_positions(
+    x: Float[Array, "*rows length width"],
+    positions: Float[Array, "position width"],
+    at: Int[Array, " length"] | slice,
+) -> Float[Array, "*rows length width"]:
+    """x_t + p_t; a table without rows stands for no positions (NoPE)."""
+    return x + positions[at] if len(positions) else x
+
+
+def masked_softmax(
+    scores: Float[Array, "*heads query key"], mask: Bool[Array, "*#heads #query key"]
+) -> Float[Array, "*heads query key"]:
+    """Attention weights: softmax over keys, 0 where the mask is false."""
+    weights: Array = jax.nn.softmax(jnp.where(mask, scores, -jnp.inf), axis=-1)
+    return weights
+
+
+def causal_mask(length: int, at: Int[Array, "*rows query"]) -> Bool[Array, "*rows query key"]:
+    """Which keys a query at a position may attend to: none that is later."""
+    return jnp.arange(length) <= at[..., None]
+
+
+def by_head(x: Float[Array, "*rows width"], heads: int) -> Float[Array, "*rows head head_dim"]:
+    """The width cut into heads."""
+    return x.reshape(*x.shape[:-1], heads, x.shape[-1] // heads)
 
 
 def unstacked(tree: Any, depth: int) -> list[Any]:

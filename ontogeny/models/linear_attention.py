@@ -1,14 +1,15 @@
 """One head of linear attention on one-hot tokens, its output and value matrices apart or merged."""
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import count, number
+from ..core.fields import Example, count, number
 from ..core.types import Model, Task, Trace
 from .initial import gaussians
+from .layers import causal_mask
 
 
 class Factorised(NamedTuple):
@@ -29,7 +30,7 @@ class Merged(NamedTuple):
 class _LinearAttention(Model):
     """f(x) = Σ_t (x_t · Z x_T) W[x_t]: the token read weighs each before it, without a softmax."""
 
-    scale: float = number(0.01, least=0)  # standard deviation of initial weights
+    scale: float = number(0.01, least=0, doc="standard deviation of initial weights")
 
     @abstractmethod
     def _said(self, params: Any, tokens: Int[Array, " length"]) -> Float[Array, "length answer"]:
@@ -38,8 +39,9 @@ class _LinearAttention(Model):
     def __call__(
         self, params: Any, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
-        earlier = jnp.arange(len(inputs))[None, :] <= at[:, None]
-        weights = earlier * params.key_query[inputs[None, :], inputs[at][:, None]]
+        weights = (
+            causal_mask(len(inputs), at) * params.key_query[inputs[None, :], inputs[at][:, None]]
+        )
         outputs = weights @ self._said(params, inputs)
         return Trace(outputs, outputs[None], (weights[None],))
 
@@ -47,7 +49,11 @@ class _LinearAttention(Model):
 class FactorisedAttention(_LinearAttention):
     """W = W_V W_O with a head dimension: descent shares what tokens have in common."""
 
-    rank: int = count(128)
+    rank: int = count(128, doc="the head dimension")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(rank=3, scale=0.5))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Factorised:
         shapes = (task.vocab, task.vocab), (task.vocab, self.rank), (self.rank, task.answers)
@@ -61,6 +67,10 @@ class FactorisedAttention(_LinearAttention):
 
 class MergedAttention(_LinearAttention):
     """W itself is trained: each token's row on its own."""
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(scale=0.5))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Merged:
         shapes = (task.vocab, task.vocab), (task.vocab, task.answers)

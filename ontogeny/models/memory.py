@@ -1,5 +1,6 @@
 """Weights as associative memories, u_yᵀ W e_z, between random embeddings that stay as they are."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import count, number
+from ..core.fields import Example, count, number
 from ..core.types import Model, Task, Trace
 from .initial import gaussians, linears
 from .layers import Linear
@@ -27,13 +28,17 @@ class Layers(NamedTuple):
     embed: Float[Array, "vocab width"]
     unembed: Float[Array, "answer width"]
     mlp_in: Linear
-    mlp_out: Float[Array, "hidden width"]
+    mlp_out: Float[Array, "mlp_width width"]
 
 
 class LinearMemory(Model):
     """F(z)_y = u_yᵀ W e_z, with W nothing at first: only `weights` are to be trained."""
 
-    width: int = count(32)
+    width: int = count(32, doc="width d of embeddings")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=8))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Matrix:
         embed, unembed = directions(key, task, self.width)
@@ -50,9 +55,13 @@ class LinearMemory(Model):
 class MLPMemory(Model):
     """F(z)_y = u_yᵀ V σ(W e_z + b): `mlp_in` and `mlp_out` are to be trained."""
 
-    width: int = count(16)
-    mlp_width: int = count(64)
-    scale: float = number(1.0, above=0)  # times initial weights
+    width: int = count(16, doc="width d of embeddings")
+    mlp_width: int = count(64, doc="hidden units of the MLP")
+    scale: float = number(1.0, above=0, doc="what torch's initial weights are multiplied with")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=8, mlp_width=6))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Layers:
         fixed, drawn = jr.split(key)

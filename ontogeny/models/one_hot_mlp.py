@@ -1,5 +1,6 @@
 """A multilayer perceptron on concatenated one-hots: it sees which token is where, no more."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -7,17 +8,17 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import count, number
+from ..core.fields import Example, count, number
 from ..core.types import Model, Task, Trace
 from .initial import linears, uniforms
 from .layers import Linear
 
 
 class Params(NamedTuple):
-    """What each token adds at each place, what each pair of equal places adds, and layers."""
+    """What each token adds at each position, what each pair of equal positions adds, and layers."""
 
-    tokens: Float[Array, "place vocab width"]
-    pairs: Float[Array, "place place width"]
+    tokens: Float[Array, "position vocab width"]
+    pairs: Float[Array, "position position width"]
     bias: Float[Array, " width"]
     layers: tuple[Linear, ...]
 
@@ -25,9 +26,13 @@ class Params(NamedTuple):
 class OneHotMLP(Model):
     """ReLU layers, as torch starts them; `incidence` scales XXᵀ, which is put beside the input."""
 
-    width: int = count(256)
-    depth: int = count(3, least=2, most=1000)  # with the output layer
-    incidence: float = number(0.0)
+    width: int = count(256, doc="units of every hidden layer")
+    depth: int = count(3, least=2, most=1000, doc="number of layers, with the output layer")
+    incidence: float = number(0.0, doc="scale of XXᵀ, which says which positions are equal")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=8, incidence=1.0))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         into, between = jr.split(key)
@@ -47,13 +52,13 @@ class OneHotMLP(Model):
     def __call__(
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
-        places = jnp.arange(len(inputs))
-        rows = params.tokens[places, inputs]
+        positions = jnp.arange(len(inputs))
+        rows = params.tokens[positions, inputs]
         same = inputs[:, None] == inputs[None, :]
         pairs = params.pairs[: len(inputs), : len(inputs)]
 
         def read(last: Int[Array, ""]) -> Trace:
-            seen = places <= last
+            seen = positions <= last
             alike = jnp.tensordot(same & seen[:, None] & seen, pairs, 2)
             x = jax.nn.relu(seen @ rows + self.incidence * alike + params.bias)
             for layer in params.layers[:-1]:

@@ -6,15 +6,17 @@ the span of the tokens are never reached and not stored.
 """
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import ConfigError, count, number
+from ..core.fields import ConfigError, Example, count, number
 from ..core.types import Model, Task, Trace
 from .initial import gaussians
+from .layers import causal_mask, masked_softmax
 
 
 class Params(NamedTuple):
@@ -26,9 +28,9 @@ class Params(NamedTuple):
 
 
 class _OneLayer(Model):
-    width: int = count(512)  # d
-    scale: float = number(1e-4, least=0)  # σ₀: standard deviation of every initial weight
-    gain: float = number(1.0, above=0)  # λ in units of √d, where normalisation would put it
+    width: int = count(512, doc="width d of embeddings")
+    scale: float = number(1e-4, least=0, doc="σ₀: standard deviation of every initial weight")
+    gain: float = number(1.0, above=0, doc="λ in units of √d, where normalisation would put it")
 
     @abstractmethod
     def _output_shape(self, vocab: int) -> tuple[int, ...]: ...
@@ -60,8 +62,7 @@ class _OneLayer(Model):
         params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Float[Array, "read length"]:
         scores = params.key_query[inputs[None, :], inputs[at][:, None]]
-        earlier = jnp.arange(len(inputs))[None, :] <= at[:, None]
-        return jax.nn.softmax(jnp.where(earlier, scores, -jnp.inf), axis=-1)
+        return masked_softmax(scores, causal_mask(len(inputs), at))
 
 
 class OneLayer(_OneLayer):
@@ -73,7 +74,11 @@ class OneLayer(_OneLayer):
     is then a number: it costs nothing and can be swept.
     """
 
-    mlp_width: float = number(16.0, above=0)  # m
+    mlp_width: float = number(16.0, above=0, doc="m: hidden units of each class")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=20, scale=0.5))]
 
     def _output_shape(self, vocab: int) -> tuple[int, ...]:
         return (vocab, self.width)
@@ -92,7 +97,11 @@ class OneLayer(_OneLayer):
 class ReluLayer(_OneLayer):
     """The same with a ReLU: logit k = (λ/m) Σᵣ max(0, wₖᵣ · v). Nothing can be left out."""
 
-    mlp_width: int = count(8)  # m
+    mlp_width: int = count(8, doc="m: hidden units of each class")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=20, mlp_width=3, scale=0.5))]
 
     def _output_shape(self, vocab: int) -> tuple[int, ...]:
         return (vocab * self.mlp_width, self.width)

@@ -1,5 +1,6 @@
 """Recurrent networks: a string is read token by token into one state."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import count
+from ..core.fields import Example, count
 from ..core.types import Model, Task, Trace
 from .initial import gaussians, linears
 from .layers import Linear
@@ -24,7 +25,11 @@ class Params(NamedTuple):
 class Elman(Model):
     """h ← max(0, W [x, h] + c): read linearly where it is asked."""
 
-    width: int = count(128)
+    width: int = count(128, doc="width of embeddings and of the state")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=8))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         return _init(self.width, 1, task, key)
@@ -44,7 +49,11 @@ class Elman(Model):
 class LSTM(Model):
     """Long short-term memory, read linearly where it is asked."""
 
-    width: int = count(128)
+    width: int = count(128, doc="width of embeddings and of the state")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=8))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         return _init(self.width, 4, task, key)
@@ -57,8 +66,8 @@ class LSTM(Model):
         ) -> tuple[tuple[Array, Array], Array]:
             hidden, cell = state
             both = jnp.concatenate([params.tokens[token], hidden])
-            keep, write, show, new = jnp.split(params.step(both), 4)
-            cell = jax.nn.sigmoid(keep) * cell + jax.nn.sigmoid(write) * jnp.tanh(new)
+            forget, write, show, new = jnp.split(params.step(both), 4)
+            cell = jax.nn.sigmoid(forget) * cell + jax.nn.sigmoid(write) * jnp.tanh(new)
             hidden = jax.nn.sigmoid(show) * jnp.tanh(cell)
             return (hidden, cell), hidden
 

@@ -4,10 +4,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 
-def turned(
-    x: Float[Array, "row *head part"], at: Int[Array, " row"]
-) -> Float[Array, "row *head part"]:
-    """Pairs of numbers turned by an angle that grows with the place."""
+def rotary(
+    x: Float[Array, "row *head head_dim"], at: Int[Array, " row"]
+) -> Float[Array, "row *head head_dim"]:
+    """Pairs of numbers rotated by an angle that grows with the position."""
     half = x.shape[-1] // 2
     angle = at.reshape(-1, *[1] * (x.ndim - 1)) * 10000.0 ** (-jnp.arange(half) / half)
     left, right = x[..., :half], x[..., half:]

@@ -1,10 +1,12 @@
 """One-layer transformers of any width, in the span of their own rows."""
 
+from collections.abc import Iterable
+
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Key
 
-from ..core.fields import number
+from ..core.fields import Example, number
 from ..core.types import Task
 from .one_layer import OneLayer, Params
 
@@ -19,15 +21,19 @@ class SpanOneLayer(OneLayer):
     coordinates apart, such as Adam's, is another rule here.)
     """
 
-    width: float = number(1e6, above=0)  # type: ignore[assignment]  # d
+    width: float = number(1e6, above=0, doc="width d of embeddings")  # type: ignore[assignment]
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=400.0, scale=0.5))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         vocab, rows = task.vocab, 2 * task.vocab
         attention, below, diagonal = jr.split(key, 3)
         spanned = bartlett(below, diagonal, rows, self.width)
         key_query = jr.normal(attention, (vocab, vocab))
-        parts = key_query, spanned[:vocab], spanned[vocab:]
-        return Params(*(self.scale * part for part in parts))
+        weights = key_query, spanned[:vocab], spanned[vocab:]
+        return Params(*(self.scale * each for each in weights))
 
 
 def bartlett(

@@ -7,6 +7,7 @@ before layers, embeddings are standard normal. Each head may have two more numbe
     W_V W_Oᵀ + b I   passes on, besides values, the tokens attended to
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -14,20 +15,20 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from ..core.fields import ConfigError, count, flag, number
+from ..core.fields import ConfigError, Example, count, flag, number
 from ..core.types import Model, Task, Trace
 from .initial import gaussians, linears, norm, uniforms
-from .layers import Linear, Norm, normalised, unstacked
+from .layers import Linear, Norm, embed, masked_softmax, normalised, unstacked
 
 
 class Attention(NamedTuple):
     """The heads of a layer, or of all layers, stacked."""
 
     norm: Norm
-    query: Float[Array, "*depth width head part"]
-    key: Float[Array, "*depth width head part"]
-    value: Float[Array, "*depth width head part"]
-    out: Float[Array, "*depth head part width"]
+    query: Float[Array, "*depth width head head_dim"]
+    key: Float[Array, "*depth width head head_dim"]
+    value: Float[Array, "*depth width head head_dim"]
+    out: Float[Array, "*depth head head_dim width"]
     a: Float[Array, "*depth head"]
     b: Float[Array, "*depth head"]
 
@@ -44,7 +45,7 @@ class Params(NamedTuple):
     """Embeddings of tokens, positions and [CLS], layers stacked, and what reads the answer."""
 
     tokens: Float[Array, "vocab width"]
-    positions: Float[Array, "places width"]
+    positions: Float[Array, "position width"]
     cls: Float[Array, " width"]
     attention: Attention
     mlp: MLP
@@ -52,25 +53,36 @@ class Params(NamedTuple):
 
 
 class Transformer(Model):
-    """Pre-norm, unmasked, read at [CLS]; `match` and `copy` scale what a and b add."""
+    """Pre-norm, unmasked, read at [CLS]; `kq_identity` and `vo_identity` scale what a and b add."""
 
-    width: int = count(128)
-    depth: int = count(2, most=1000)
-    heads: int = count(16, most=1000)
-    head_dim: int = count(64)  # width of a head
-    mlp_width: int = count(256)
-    kq_identity: float = number(0.0)  # times a; at 0 there is no such identity
-    vo_identity: float = number(0.0)  # times b
-    scale: float = number(1.0, least=0)  # times all initial weights but embeddings and the head
-    tied: bool = flag(False)  # answers are read with the embeddings themselves
+    width: int = count(128, doc="width of the residual stream")
+    depth: int = count(2, most=1000, doc="number of layers")
+    heads: int = count(16, most=1000, doc="heads of each layer")
+    head_dim: int = count(64, doc="width of a head")
+    mlp_width: int = count(256, doc="hidden units of an MLP")
+    kq_identity: float = number(
+        0.0, doc="scale of the identity a I added to W_K W_Qᵀ; 0: there is none"
+    )
+    vo_identity: float = number(
+        0.0, doc="scale of the identity b I added to W_V W_Oᵀ; 0: there is none"
+    )
+    scale: float = number(
+        1.0, least=0, doc="what initial weights but embeddings and the head are multiplied with"
+    )
+    tied: bool = flag(False, doc="answers are read with the embeddings themselves")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        small = cls(width=8, heads=2, head_dim=4, mlp_width=6, kq_identity=1.0, vo_identity=1.0)
+        return [Example(small)]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         embeddings, weights, affine = jr.split(key, 3)
-        width, depth, heads, part = self.width, self.depth, self.heads, self.head_dim
+        width, depth, heads, head_dim = self.width, self.depth, self.heads, self.head_dim
         tokens, positions, cls = gaussians(
             embeddings, (task.vocab, width), (task.length + 1, width), (width,)
         )
-        into = (depth, width, heads * part)
+        into = (depth, width, heads * head_dim)
         query, key_, value, out = uniforms(weights, into, into, into, (depth, into[-1], width))
         mlp_in, mlp_out, head = linears(
             affine,
@@ -83,8 +95,8 @@ class Transformer(Model):
                 f"Transformer.tied: the answers of {type(task).__name__} are not its tokens"
             )
 
-        def by_head(matrix: Float[Array, "depth into out"]) -> Float[Array, "depth into head part"]:
-            return self.scale * matrix.reshape(depth, width, heads, part)
+        def by_head(matrix: Float[Array, "depth into out"]) -> Float[Array, "..."]:
+            return self.scale * matrix.reshape(depth, width, heads, head_dim)
 
         def scaled(linear: Linear) -> Linear:
             return Linear(self.scale * linear.weight, self.scale * linear.bias)
@@ -95,7 +107,7 @@ class Transformer(Model):
             query=by_head(query),
             key=by_head(key_),
             value=by_head(value),
-            out=self.scale * out.reshape(depth, heads, part, width),
+            out=self.scale * out.reshape(depth, heads, head_dim, width),
             a=zeros,
             b=zeros,
         )
@@ -106,60 +118,67 @@ class Transformer(Model):
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
         """What is read at a position is read at a [CLS] that takes in the string up to there."""
-        tokens = params.tokens[inputs] + params.positions[: len(inputs)]
-        stream = jnp.concatenate([tokens, (params.cls + params.positions[-1])[None]])
+        tokens = embed(params.tokens, params.positions, inputs)
+        x = jnp.concatenate([tokens, (params.cls + params.positions[-1])[None]])
 
         def read(last: Int[Array, ""]) -> Trace:
-            place = jnp.arange(len(stream))
-            return self._read(params, stream, (place <= last) | (place == len(inputs)))
+            position = jnp.arange(len(x))
+            return self._read(params, x, (position <= last) | (position == len(inputs)))
 
         return Trace.at_each(at, read)
 
     def _read(
         self,
         params: Params,
-        stream: Float[Array, "place width"],
-        seen: Bool[Array, " place"],
+        x: Float[Array, "position width"],
+        mask: Bool[Array, " position"],
     ) -> Trace:
-        residual, seen_by = [stream[-1]], []
+        residual, attended = [x[-1]], []
         layers = unstacked((params.attention, params.mlp), self.depth)
         for layer, (attention, mlp) in enumerate(layers):
             if layer < self.depth - 1:
-                mixed, weights = self._everywhere(attention, attention.norm(stream), seen)
+                mixed, weights = self._everywhere(attention, attention.norm(x), mask)
             else:  # what follows is read at [CLS] alone
-                mixed, weights = self._at_cls(attention, attention.norm(stream), seen)
-                stream = stream[-1:]
-            stream = stream + mixed
-            hidden = jax.nn.gelu(mlp.mlp_in(mlp.norm(stream)), approximate=False)
-            stream = stream + mlp.mlp_out(hidden)
-            residual.append(stream[-1])
-            seen_by.append(weights[:, -1])
-        normed = normalised(stream[-1])
+                mixed, weights = self._at_cls(attention, attention.norm(x), mask)
+                x = x[-1:]
+            x = x + mixed
+            active = jax.nn.gelu(mlp.mlp_in(mlp.norm(x)), approximate=False)
+            x = x + mlp.mlp_out(active)
+            residual.append(x[-1])
+            attended.append(weights[:, -1])
+        normed = normalised(x[-1])
         outputs = params.tokens @ normed if params.head is None else params.head(normed)
-        return Trace(outputs, jnp.stack(residual), tuple(seen_by))
+        return Trace(outputs, jnp.stack(residual), tuple(attended))
 
     def _everywhere(
-        self, attention: Attention, x: Float[Array, "place width"], seen: Bool[Array, " place"]
-    ) -> tuple[Float[Array, "place width"], Float[Array, "head place place"]]:
+        self,
+        attention: Attention,
+        x: Float[Array, "position width"],
+        mask: Bool[Array, " position"],
+    ) -> tuple[Float[Array, "position width"], Float[Array, "head position position"]]:
         query, key, value = (
             jnp.einsum("nd,dhp->nhp", x, weights)
             for weights in (attention.query, attention.key, attention.value)
         )
         scores = jnp.einsum("qhp,khp->hqk", query, key) / self.head_dim**0.5
         scores = scores + self.kq_identity * attention.a[:, None, None] * (x @ x.T)
-        weights = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1)
+        weights = masked_softmax(scores, mask)
         mixed = jnp.einsum("hqk,khp->qhp", weights, value)
         passed = jnp.tensordot(attention.b, weights, 1) @ x
         return jnp.einsum("qhp,hpd->qd", mixed, attention.out) + self.vo_identity * passed, weights
 
     def _at_cls(
-        self, attention: Attention, x: Float[Array, "place width"], seen: Bool[Array, " place"]
-    ) -> tuple[Float[Array, "1 width"], Float[Array, "head 1 place"]]:
-        """The same for the last place only: scores and values are taken of sums over places."""
+        self,
+        attention: Attention,
+        x: Float[Array, "position width"],
+        mask: Bool[Array, " position"],
+    ) -> tuple[Float[Array, "1 width"], Float[Array, "head 1 position"]]:
+        """The same for the last position only. Reassociated: keys are applied to the one query, and
+        values to what was attended to, not to every position."""
         query = jnp.einsum("d,dhp->hp", x[-1], attention.query)
         asked = jnp.einsum("hp,dhp->hd", query, attention.key) / self.head_dim**0.5
         asked = asked + self.kq_identity * attention.a[:, None] * x[-1]
-        weights = jax.nn.softmax(jnp.where(seen, asked @ x.T, -jnp.inf), axis=-1)
+        weights = masked_softmax(asked @ x.T, mask)
         met = weights @ x
         mixed = jnp.einsum("hd,dhp->hp", met, attention.value)
         passed = attention.b @ met
@@ -171,11 +190,11 @@ class MimeticTransformer(Transformer):
     """The same, its heads starting like those of pretrained models: W_Q W_Kᵀ near α Z + β I.
 
     Z is noise of the usual size; each product is split evenly into its factors, of which the
-    largest `part` directions are kept.
+    largest `head_dim` directions are kept.
     """
 
-    alpha: float = number(0.7, least=0)
-    beta: float = number(0.7, least=0)
+    alpha: float = number(0.7, least=0, doc="α: size of the noise in W_Q W_Kᵀ")
+    beta: float = number(0.7, least=0, doc="β: size of the identity in W_Q W_Kᵀ")
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         params = super().init(task, key)

@@ -1,5 +1,6 @@
 """A multilayer perceptron on the last few tokens: no attention, no memory."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import count
+from ..core.fields import Example, count
 from ..core.types import Model, Task, Trace
 from .initial import gaussians, linears
 from .layers import Linear
@@ -23,10 +24,14 @@ class Params(NamedTuple):
 class WindowMLP(Model):
     """Embeddings of the last `window` tokens, side by side, through ReLU layers."""
 
-    width: int = count(16)  # of an embedding
-    window: int = count(16)
-    mlp_width: int = count(256)
-    depth: int = count(3, least=2, most=1000)  # with the output layer
+    width: int = count(16, doc="width of an embedding")
+    window: int = count(16, doc="how many of the last tokens are read")
+    mlp_width: int = count(256, doc="units of every hidden layer")
+    depth: int = count(3, least=2, most=1000, doc="number of layers, with the output layer")
+
+    @classmethod
+    def examples(cls) -> Iterable[Example]:
+        return [Example(cls(width=4, window=3, mlp_width=6))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         embeddings, weights = jr.split(key)

@@ -157,4 +157,4 @@ class NoiseProbability(Probe):
 def small_example(probe: Probe) -> Example:
     """A probe of induction heads, on a task and with a model that suit it."""
     text = Triggers(source="zipf 9", length=24, triggers=2, noise=0.3, rows=16, test_rows=16)
-    return Example(probe, text, InductionPair(width=8, last="linear"))
+    return Example(probe, text, InductionPair(width=8, mlp2="linear"))

@@ -10,14 +10,14 @@ from ..core.fields import ConfigError, Example, choice, split
 from ..core.types import Moment, Probe
 from ..models.block_sparse import BlockSparse, feature_magnitudes
 from ..models.clauses import ClauseModel, ClauseTransformer, lego, sentences_of
-from ..models.unaided import faultless, right_unaided
+from ..models.rollout import rollout_all_correct, rollout_correct
 from ..tasks.lego import Lego, Sentence
 
 
 class _OfClauses(Probe):
     @classmethod
     def examples(cls) -> Iterable[Example]:
-        return [Example(cls(), _small(), ClauseTransformer(width=8, neurons=6))]
+        return [Example(cls(), _small(), ClauseTransformer(width=8, mlp_width=6))]
 
 
 class _OfTheory(Probe):
@@ -30,23 +30,21 @@ class RolloutAccuracy(_OfClauses):
     """The fraction of chains that are right from the first answer to the last in a rollout: the
     model writes every answer itself, each the most probable."""
 
-    alone = True
-    split: str = split("train", doc="the split whose first answers rollouts start from")
+    split: str = split("train", run=False, doc="the split whose first answers rollouts start from")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         model, task = read_by_clauses(now)
-        return jnp.mean(faultless(model, now.params, now.batch(self.split), task))
+        return jnp.mean(rollout_all_correct(model, now.params, now.batch(self.split), task))
 
 
 class RolloutAccuracyByStep(_OfClauses):
     """The fraction of rollouts whose first, second, … answer is right."""
 
-    alone = True
-    split: str = split("train", doc="the split whose first answers rollouts start from")
+    split: str = split("train", run=False, doc="the split whose first answers rollouts start from")
 
     def __call__(self, now: Moment) -> Float[Array, " answer"]:
         model, task = read_by_clauses(now)
-        return jnp.mean(right_unaided(model, now.params, now.batch(self.split), task), axis=0)
+        return jnp.mean(rollout_correct(model, now.params, now.batch(self.split), task), axis=0)
 
 
 class Retrieval(_OfClauses):
@@ -108,7 +106,7 @@ class Features(_OfTheory):
 
     def __call__(self, now: Moment) -> Float[Array, "to value 4"]:
         model, task = theory(now)
-        by_action, by_value = feature_magnitudes(now.params, model.neurons)
+        by_action, by_value = feature_magnitudes(now.params, model.neurons_per_class)
         table = jnp.asarray(task.group.table)
 
         def mean(values: Array, where: Array) -> Float[Array, "..."]:
@@ -132,7 +130,7 @@ class Promise(_OfTheory):
 
     def __call__(self, now: Moment) -> Float[Array, "action value"]:
         model, task = theory(now)
-        by_action, by_value = feature_magnitudes(now.params, model.neurons)
+        by_action, by_value = feature_magnitudes(now.params, model.neurons_per_class)
         table = jnp.asarray(task.group.table)
 
         def most(action: Array, value: Array) -> Float[Array, ""]:

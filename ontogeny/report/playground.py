@@ -133,7 +133,7 @@ MODELS = {
         "state after the other; give it more than five steps.",
         _experiment(
             Lego(action="C6", variables=26, chain=5, rows=256),
-            ClauseTransformer(width=32, neurons=64, residual=True),
+            ClauseTransformer(width=32, mlp_width=64, residual=True),
             AdamW(steps=480, learning_rate=3e-3),
             16,
             five=RolloutAccuracy("5 steps"),
@@ -162,11 +162,11 @@ def named(params: Params) -> dict[str, np.ndarray]:
 
 
 def _name(path: Any) -> str:
-    """`tables.value` is `value`, `mlp_in.bias` `mlp_in_bias`; the values' own matrix, `values`."""
+    """`embeddings.value` is `value`, `mlp_in.bias` `mlp_in_bias`; the matrix W_V, `values`."""
     keys = jax.tree_util.keystr(path, simple=True, separator=".").split(".")
     if keys == ["value"]:
         return "values"
-    if keys[0] == "tables":
+    if keys[0] == "embeddings":
         return keys[1]
     return keys[0] if keys[-1] == "weight" else "_".join(keys)
 

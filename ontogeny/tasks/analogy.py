@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from ..core.fields import Example, count, number
-from ..core.types import Batch, Task, World
+from ..core.types import Batch, FirstTokens, Task, World
 
 Rows = tuple[Int[Array, " row"], int, Int[Array, " row"], Float[Array, ""] | float]
 
@@ -39,11 +40,6 @@ class Analogy(Task):
         """Sources, targets, attributes, properties and two relations."""
         return 4 * self.tuples + 2
 
-    @property
-    def starts(self) -> int:
-        """Sources and targets."""
-        return 2 * self.tuples
-
     @classmethod
     def examples(cls) -> Iterable[Example]:
         return [Example(cls(tuples=4, ratio=3.0))]
@@ -53,6 +49,11 @@ class Analogy(Task):
         return ()
 
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
+        batch = self._rows(split)
+        entities = np.arange(2 * self.tuples)  # sources and targets, which are the first tokens
+        return batch._replace(first=FirstTokens(entities, batch.inputs[:, 0]))
+
+    def _rows(self, split: str) -> Batch:
         source, target, attribute, property = _blocks(4, self.tuples)
         shared, owned = self.vocab - 2, self.vocab - 1
         source_similarity = (source, shared, attribute, self.ratio)
@@ -91,7 +92,7 @@ def _ask(*questions: Rows) -> Batch:
         inputs = jnp.stack([entity, jnp.full_like(entity, relation)], axis=1)
         at = jnp.ones((len(entity), 1), jnp.int32)
         batches.append(Batch(inputs, at, answer[:, None], jnp.broadcast_to(weight, at.shape)))
-    return Batch(*map(jnp.concatenate, zip(*batches, strict=True)))
+    return Batch.concatenate(batches)
 
 
 def _alone(entity: Int[Array, " row"]) -> Batch:

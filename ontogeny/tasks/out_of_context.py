@@ -58,7 +58,7 @@ class OutOfContext(Task):
         trained = self._rows(1, range(self.in_training))
         match split:
             case "train":
-                return Batch(*map(jnp.concatenate, zip(facts, trained, strict=True)))
+                return Batch.concatenate([facts, trained])
             case "facts":
                 return facts
             case "in training":

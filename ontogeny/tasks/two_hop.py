@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from ..core.fields import ConfigError, Example, choice, count, number
-from ..core.types import Batch, Task
+from ..core.types import Batch, FirstTokens, Task
 
 Indices = Int[np.ndarray, " row"]
 
@@ -130,11 +130,6 @@ class TwoHop(Task):
     def vocab(self) -> int:
         """Entities, relations family by family, and the identity's own if it has one."""
         return self.symbols + self.hops * self.complexity + (self.form == "own relation")
-
-    @property
-    def starts(self) -> int:
-        """Tokens of entities."""
-        return self.symbols
 
     @property
     def length(self) -> int:
@@ -296,7 +291,9 @@ class TwoHop(Task):
             at = jnp.broadcast_to(relations.shape[1] + reads, targets.shape)
             weights = jnp.broadcast_to(weight[:, None], targets.shape)
             batches.append(Batch(inputs, at, targets, weights))
-        return Batch(*(jnp.concatenate(field) for field in zip(*batches, strict=True)))
+        batch = Batch.concatenate(batches)
+        begin = np.arange(self.symbols)  # every row begins with an entity's (first) token
+        return batch._replace(first=FirstTokens(begin, batch.inputs[:, 0]))
 
     def _tokens(self, entity: Int[Array, " row"]) -> Int[Array, "row token"]:
         """The tokens of entities: their number in base `symbols`, the highest digit first."""

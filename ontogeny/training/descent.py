@@ -95,5 +95,5 @@ def drawn(batch: Batch, rows: int, key: Key[Array, ""]) -> Batch:
     weights = jnp.sum(batch.weights, axis=1)
     upto = jnp.cumsum(weights)
     chosen = jnp.searchsorted(upto, upto[-1] * jr.uniform(key, (rows,)), side="right")
-    chosen_batch = Batch(*(field[chosen] for field in batch))
-    return chosen_batch._replace(weights=chosen_batch.weights / weights[chosen, None])
+    taken = batch.take(chosen)
+    return taken._replace(weights=taken.weights / weights[chosen, None])

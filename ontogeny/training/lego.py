@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 from ..core.fields import ConfigError, Example, choice, count, number, split
 from ..core.types import Batch, Memory, Moment, Params, Solver, Task, World
 from ..models.clauses import ClauseModel, ClauseTransformer, lego, sentences_of
-from ..models.unaided import faultless, own_answers
+from ..models.rollout import rollout, rollout_all_correct
 from ..tasks.lego import Lego, Sentence
 from .descent import AdamW, GradientDescent, _Gradient
 
@@ -74,7 +74,7 @@ class RequireAccuracy(Solver):
     def solve(self, now: Moment) -> Params:
         model, task = _chained(self, now)
         batch = now.batch(self.split)
-        found = jax.jit(lambda params: faultless(model, params, batch, task))(now.params)
+        found = jax.jit(lambda params: rollout_all_correct(model, params, batch, task))(now.params)
         right = float(jnp.mean(found))
         if right < self.least:
             raise ConfigError(
@@ -113,7 +113,7 @@ class _Seen(Task):
         batch = self.task.sample(world, split, key)
         if self.labels == "self":
             sentences = sentences_of(self.task, batch)
-            found = own_answers(self.model, self.teacher, batch, self.task)
+            found = rollout(self.model, self.teacher, batch, self.task)
             answers = jnp.concatenate([sentences.answers[:, :1], found], axis=1)
             batch = self.task.batch(Sentence(sentences.predicates, answers))
         reads = batch.at.shape[1]
@@ -142,4 +142,4 @@ def _chained(stage: _Gradient | RequireAccuracy, now: Moment) -> tuple[ClauseMod
 def _small() -> tuple[Lego, ClauseTransformer]:
     """What examples are tried on."""
     small = Lego(action="S3", chain=2, variables=9, rows=6)
-    return small, ClauseTransformer(width=8, neurons=6)
+    return small, ClauseTransformer(width=8, mlp_width=6)

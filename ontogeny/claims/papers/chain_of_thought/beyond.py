@@ -56,7 +56,7 @@ def _ingredients(scale: Scale, action: str, setting: Setting) -> Experiment:
     )
     model = ClauseTransformer(
         width=INGREDIENT_WIDTH(scale),
-        neurons=2 * INGREDIENT_WIDTH(scale),
+        mlp_width=2 * INGREDIENT_WIDTH(scale),
         one_hot=setting.one_hot,
         residual=setting.residual,
         normed=setting.normed,

@@ -31,7 +31,7 @@ from .setting import CYCLIC, PAPER, curve, leakage, rollout, solved
 
 SYMMETRIC_GROUP = Sizes(laptop="S4", paper="S5")
 VARIABLE_COUNT = Sizes(laptop=33, paper=129)
-BLOCK_SPARSE = BlockSparse(neurons=32, clip=1.0, knee=1.0)
+BLOCK_SPARSE = BlockSparse(neurons_per_class=32, clip=1.0, knee=1.0)
 THEOREM_EVALUATIONS = 10
 ATTENTION = ("q43", "q44")
 OWN_VALUE, OTHER_VALUES, FITTING, OTHER_ACTIONS = range(4)
@@ -61,9 +61,7 @@ def _probes(task: Lego) -> dict[str, Probe]:
 def _neurons_first(scale: Scale, action: str, *stages: Stage) -> Experiment:
     """Neurons learn one step, by the loss of all that follows; then come other stages."""
     task = Lego(action=action, chain=1, variables=VARIABLE_COUNT(scale), rows=128)
-    neurons = GradientDescent(
-        steps=1500, learning_rate=10.0, split="1 step", trainable=("neurons",)
-    )
+    neurons = GradientDescent(steps=1500, learning_rate=10.0, split="1 step", trainable=("mlp",))
     return Experiment(
         task, BLOCK_SPARSE, (neurons, *stages), _probes(task), evaluations=THEOREM_EVALUATIONS
     )
@@ -229,7 +227,7 @@ def _descended(experiment: Experiment, own: float, other: float) -> lego_descent
     assert isinstance(task, Lego) and isinstance(stage, ChainGradientDescent)
     table = task.group.table
     size = float(task.vocab)
-    each = BLOCK_SPARSE.neurons * task.values / table.size  # neurons of all values, for a pair
+    each = BLOCK_SPARSE.neurons_per_class * task.values / table.size  # for each pair
     neurons = lego_descent.Neurons(
         own=own * np.log(size),
         other=other * np.log(size),
@@ -267,7 +265,7 @@ def _emerging(scale: Scale) -> Experiment:
     """Neurons that learn single actions, evaluated often."""
     task = Lego(action=CYCLIC, chain=1, variables=VARIABLE_COUNT(scale), rows=128)
     probes: dict[str, Probe] = {"initial response": Promise(), "combinations": Combinations()}
-    stage = GradientDescent(steps=400, learning_rate=2.0, split="1 step", trainable=("neurons",))
+    stage = GradientDescent(steps=400, learning_rate=2.0, split="1 step", trainable=("mlp",))
     return Experiment(task, BLOCK_SPARSE, (stage,), probes, evaluations=100)
 
 

@@ -46,7 +46,7 @@ SMALLER_MODEL = Sizes(
 
 def _noisy(scale: Scale, noise: float = 0.5) -> Experiment:
     task = Triggers(triggers=1, noise=noise, **NOISE_SIZE(scale))
-    model = InductionPair(width=NOISE_WIDTH(scale), first="relu", last="relu")
+    model = InductionPair(width=NOISE_WIDTH(scale), mlp1="relu", mlp2="relu")
     stage = Momentum(
         steps=NOISE_STEPS(scale), learning_rate=0.03, weight_decay=1e-4, trainable=LAYERS
     )
@@ -108,7 +108,7 @@ def _sampled(vocab: int) -> Experiment:
         reads=1,
         test_rows=16,
     )
-    model = OneHotPair(width=3 * vocab + 2 * POSITIONS, last="linear")
+    model = OneHotPair(width=3 * vocab + 2 * POSITIONS, mlp2="linear")
     training = tuple(
         GradientDescent(steps=steps, learning_rate=0.01, trainable=("out2", "mlp2"))
         for steps in (48, 48 * vocab)

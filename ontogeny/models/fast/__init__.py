@@ -1,0 +1,1 @@
+"""Faster ways to run a batch. The models next door are the definition: contract tests compare."""
