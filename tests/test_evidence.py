@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from ontogeny import AdamW, ConfigError, Measurement, Outcome, Run
-from ontogeny.core.evidence import exponent, falls_below, interval, told
+from ontogeny.core.evidence import exponent, falls_below, interval, prediction
 from ontogeny.core.notebook import verdict_table
 
 SUPPORTED, CONTRADICTED, UNDECIDED = Outcome.SUPPORTED, Outcome.CONTRADICTED, Outcome.UNDECIDED
@@ -158,7 +158,7 @@ def test_falling_below_is_found_as_rising_above_is():
 
 
 def test_theory_is_told_once_for_each_seed():
-    np.testing.assert_array_equal(told(0.5, measured(1, 2, 3)).values, [0.5, 0.5, 0.5])
+    np.testing.assert_array_equal(prediction(0.5, measured(1, 2, 3)).values, [0.5, 0.5, 0.5])
 
 
 def a_run(**changes):

@@ -119,7 +119,7 @@ def test_the_guide_to_abstract_symbols_runs(capsys):
         )
         assert abs(run.final("test loss").values.mean() - said[0]) < 0.25
     exec(training.replace("steps=400", "steps=20"), names)
-    assert len(names["runs"]) == 4 and "256 samples, matching" in names["runs"]
+    assert len(names["runs"]) == 4 and "256 samples, KQ identity" in names["runs"]
 
 
 def test_the_guide_to_mechanisms_runs(capsys):

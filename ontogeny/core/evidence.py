@@ -48,7 +48,7 @@ class Evidence:
     @property
     def numbers(self) -> str:
         """Our number and its interval, to be read."""
-        return _told(self.ours, self.low, self.high)
+        return _shown(self.ours, self.low, self.high)
 
     def __str__(self) -> str:
         paper = "" if self.paper is None else f", paper {self.paper:g}"
@@ -203,7 +203,7 @@ def falls_below(curve: Mapping[Any, Measurement], level: float) -> Measurement:
     return Measurement(text, counted, failures, note if never else ())
 
 
-def told(value: float, like: Measurement) -> Measurement:
+def prediction(value: float, like: Measurement) -> Measurement:
     """A number of theory, once for each seed of a measurement."""
     return Measurement("", np.full(len(like.values), float(value)))
 
@@ -258,10 +258,10 @@ def summary(values: np.ndarray) -> str:
     """The mean over seeds and its interval, or the shape where there is an array per seed."""
     if values.ndim > 1:
         return f"array of shape {values.shape[1:]}"
-    return _told(float(np.mean(values)), *interval(values))
+    return _shown(float(np.mean(values)), *interval(values))
 
 
-def _told(mean: float, low: float, high: float) -> str:
+def _shown(mean: float, low: float, high: float) -> str:
     return (
         f"{mean:.4g} [{low:.4g}, {high:.4g}]" if np.isfinite([low, high]).all() else f"{mean:.4g}"
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ....core.evidence import Evidence, Measurement, falls_below, told
+from ....core.evidence import Evidence, Measurement, falls_below, prediction
 from ....core.run import Run
 from ....models.kernel_machine import KernelMachine
 from ....theory.template import parse_all
@@ -57,7 +57,7 @@ def the_template_matrix_predicts_sample_complexity(
         curve = learning_curve(kernel, labels, np.array(list(losses), float), RIDGE)
         for (n, loss), said in zip(losses.items(), curve, strict=True):
             yield loss.beside(None, series=name, x=n)
-            yield told(said, loss).beside(None, series=f"predicted, {name}", x=n)
+            yield prediction(said, loss).beside(None, series=f"predicted, {name}", x=n)
         known = samples_to_learn(kernel, labels, LEVEL, RIDGE)
         yield falls_below(losses, LEVEL).within_factor(known, 1.5)
 

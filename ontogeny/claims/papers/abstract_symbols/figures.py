@@ -50,17 +50,17 @@ HALF = 0.5  # the level of the test loss, or of the test error, at which a task 
     headline=True,
     departures=IDENTITIES,
     plain=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale)),
-    matching=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale), **KQ_IDENTITY),
+    kq_identity=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale), **KQ_IDENTITY),
     mlp=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale), **MLP),
 )
 def transformers_tell_same_from_different_on_unseen_symbols(
-    plain: Runs, matching: Runs, mlp: Runs
+    plain: Runs, kq_identity: Runs, mlp: Runs
 ) -> Iterator[Evidence]:
     """Whether two unseen symbols are the same a transformer learns from enough samples, with an
     identity from a tenth; a multilayer perceptron never does."""
-    for name, runs in (("plain", plain), ("matching", matching), ("MLP", mlp)):
+    for name, runs in (("plain", plain), ("KQ identity", kq_identity), ("MLP", mlp)):
         yield from points(name, runs, published.SAME_DIFFERENT[name])
-    for name, runs in (("plain", plain), ("matching", matching)):
+    for name, runs in (("plain", plain), ("KQ identity", kq_identity)):
         theirs = learnt_in(published.SAME_DIFFERENT[name], HALF)
         yield learnt(runs, HALF).within_factor(theirs, 2, paper=theirs)
     for run in mlp.values():
@@ -76,15 +76,15 @@ def transformers_tell_same_from_different_on_unseen_symbols(
     seeds=SEEDS,
     departures=IDENTITIES,
     plain=lambda scale: trained_on(scale, PRINT_NUMBER, 256),
-    matching=lambda scale: trained_on(scale, PRINT_NUMBER, 256, **KQ_IDENTITY),
+    kq_identity=lambda scale: trained_on(scale, PRINT_NUMBER, 256, **KQ_IDENTITY),
 )
 def a_kq_identity_generalizes_to_unseen_variable_names(
-    plain: Run, matching: Run
+    plain: Run, kq_identity: Run
 ) -> Iterator[Evidence]:
     """Trained on 256 programs, a transformer does not understand them with other variable names;
     with one more number per head, W_K W_Qᵀ + a I, it does."""
     yield best(plain).above(0.5, paper=published.PROGRAM["plain"][256])
-    yield best(matching).below(0.1, paper=published.PROGRAM["matching"][256])
+    yield best(kq_identity).below(0.1, paper=published.PROGRAM["KQ identity"][256])
     yield plain.final("train loss").below(0.05)
 
 
@@ -94,22 +94,22 @@ def a_kq_identity_generalizes_to_unseen_variable_names(
     seeds=SEEDS,
     departures=IDENTITIES,
     plain=lambda scale: trained(scale, PRINT_NUMBER, UPTO(scale)),
-    matching=lambda scale: trained(scale, PRINT_NUMBER, UPTO(scale), **KQ_IDENTITY),
+    kq_identity=lambda scale: trained(scale, PRINT_NUMBER, UPTO(scale), **KQ_IDENTITY),
 )
 def a_kq_identity_cuts_the_samples_for_unseen_variable_names(
-    plain: Runs, matching: Runs
+    plain: Runs, kq_identity: Runs
 ) -> Iterator[Evidence]:
     """With ever more samples a transformer comes to understand programs with unseen variable names;
     with W_K W_Qᵀ + a I it takes a tenth of the samples."""
     yield from points("plain", plain, published.PROGRAM["plain"])
-    yield from points("matching", matching, published.PROGRAM["matching"])
+    yield from points("KQ identity", kq_identity, published.PROGRAM["KQ identity"])
     yield best(plain[1024]).below(HALF, paper=published.PROGRAM["plain"][1024])
     yield best(plain[64]).above(0.8, paper=published.PROGRAM["plain"][64])
-    for name, runs in (("plain", plain), ("matching", matching)):
+    for name, runs in (("plain", plain), ("KQ identity", kq_identity)):
         theirs = learnt_in(published.PROGRAM[name], HALF)
         yield learnt(runs, HALF).within_factor(theirs, 2, paper=theirs)
     for n in (64, 128, 256, 512):
-        yield best(plain[n]).exceeds(best(matching[n]))
+        yield best(plain[n]).exceeds(best(kq_identity[n]))
 
 
 # ------------------------------------------------------------------------------------ Figure 2
@@ -220,8 +220,8 @@ def a_vo_identity_repairs_copying_at_every_width(
 UNREAD = ("the RNN reads its last state, the LSTM starts from zero; both have width 128",)
 COMPARED: dict[str, dict[str, Any]] = {
     "plain": {},
-    "matching": KQ_IDENTITY,
-    "copying": VO_IDENTITY,
+    "KQ identity": KQ_IDENTITY,
+    "VO identity": VO_IDENTITY,
     "both": BOTH_IDENTITIES,
     "MLP": MLP,
     "RNN": {"model": Elman, "small": {}},
@@ -247,10 +247,10 @@ def transformers_need_fewest_samples(by_architecture: Mapping[str, Runs]) -> Ite
         yield from points(name, runs, paper[name])
     for n, run in by_architecture["MLP"].items():
         yield best(run).above(0.9, paper=paper["MLP"][n])
-    for name in ("plain", "matching", "both"):
+    for name in ("plain", "KQ identity", "both"):
         theirs = learnt_in(paper[name], HALF)
         yield learnt(by_architecture[name], HALF).within_factor(theirs, 2, paper=theirs)
-    for name in ("matching", "both"):
+    for name in ("KQ identity", "both"):
         yield best(by_architecture["plain"][128]).exceeds(best(by_architecture[name][128]), by=0.3)
     for name in ("RNN", "LSTM"):
         yield best(by_architecture[name][1024]).exceeds(best(by_architecture["plain"][1024]))
@@ -310,7 +310,7 @@ def majorities_of_longer_strings_are_harder(by_task: Mapping[str, Runs]) -> Iter
     "Figure 22",
     seeds=SEEDS,
     departures=IDENTITIES,
-    matching=lambda scale: {
+    kq_identity=lambda scale: {
         length: trained(scale, majority(length), FEW(scale), **KQ_IDENTITY) for length in MAJORITIES
     },
     plain=lambda scale: {
@@ -318,16 +318,16 @@ def majorities_of_longer_strings_are_harder(by_task: Mapping[str, Runs]) -> Iter
     },
 )
 def a_kq_identity_helps_with_majorities(
-    matching: Mapping[int, Runs], plain: Mapping[int, Runs]
+    kq_identity: Mapping[int, Runs], plain: Mapping[int, Runs]
 ) -> Iterator[Evidence]:
     """With W_K W_Qᵀ + a I majorities are learnt from a tenth of the samples."""
-    for length, runs in matching.items():
+    for length, runs in kq_identity.items():
         yield from points(f"length {length}", runs, published.MAJORITY_MATCHING[length])
     for length, n in ((2, 128), (4, 512), (6, 1024)):
-        yield best(plain[length][n]).exceeds(best(matching[length][n]), by=0.2)
+        yield best(plain[length][n]).exceeds(best(kq_identity[length][n]), by=0.2)
     paper = published.MAJORITY_MATCHING
-    yield best(matching[2][128]).below(0.3, paper=paper[2][128])
-    yield best(matching[4][512]).below(HALF, paper=paper[4][512])
+    yield best(kq_identity[2][128]).below(0.3, paper=paper[2][128])
+    yield best(kq_identity[4][512]).below(HALF, paper=paper[4][512])
 
 
 # ------------------------------------------------------------------- what needs pretrained models

@@ -251,12 +251,12 @@ UNSEEN = {**LOSSES, "separation": Separation("test")}
     seeds=20,
     departures=IDENTITIES,
     mlp=lambda scale: trained_on(scale, ENDS_OR_TAIL, 512, probes=UNSEEN, **MLP),
-    matching=lambda scale: trained_on(scale, ENDS_OR_TAIL, 512, probes=UNSEEN, **KQ_IDENTITY),
+    kq_identity=lambda scale: trained_on(scale, ENDS_OR_TAIL, 512, probes=UNSEEN, **KQ_IDENTITY),
 )
-def mlps_cannot_tell_unseen_strings_apart(mlp: Run, matching: Run) -> Iterator[Evidence]:
+def mlps_cannot_tell_unseen_strings_apart(mlp: Run, kq_identity: Run) -> Iterator[Evidence]:
     """However long it is trained, a multilayer perceptron says on average the same of every string
     of unseen symbols, and errs on them by as much as if it had learnt nothing."""
     yield mlp.final("train loss").below(0.05)
     yield mlp.best("test loss", by="test loss").above(0.9)
     yield mlp.final("separation").near(0.0, within=0.1, paper=0.0)
-    yield matching.final("separation").above(1.5)
+    yield kq_identity.final("separation").above(1.5)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from ....core.evidence import Evidence, told
+from ....core.evidence import Evidence, prediction
 from ....core.run import Run
 from ....core.types import Experiment
 from ....models.embedding_mlp import EmbeddingMLP
@@ -47,4 +47,4 @@ def forty_numbers_predict_when_two_hops_compose(
         found, theory = run.first_step_above("accuracy", 0.5), predicted(subjects)
         yield found.within_factor(theory, 1.25)
         yield found.beside(None, series=SERIES, x=subjects)
-        yield told(theory, found).beside(None, series=f"predicted, {SERIES}", x=subjects)
+        yield prediction(theory, found).beside(None, series=f"predicted, {SERIES}", x=subjects)

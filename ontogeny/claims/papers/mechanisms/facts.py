@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ....core.evidence import Evidence, Measurement, exponent, falls_below, told
+from ....core.evidence import Evidence, Measurement, exponent, falls_below, prediction
 from ....core.run import Run
 from ....core.types import Experiment, Probe, Until
 from ....models.recall import RECALLING, RecallAttention, UniformAttention
@@ -243,6 +243,6 @@ def six_numbers_predict_when_facts_are_learnt(by_world: Mapping[str, Run]) -> It
             known = theory.falls_below(level, every=LONGER // GUESSING_EVALUATIONS)
             yield found.within_factor(known, 1.05)
             yield found.beside(None, series=f"{what} learnt", x=subjects * relations)
-            yield told(known, found).beside(
+            yield prediction(known, found).beside(
                 None, series=f"predicted, {what} learnt", x=subjects * relations
             )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....core.evidence import Evidence, Measurement, exponent, falls_below, told
+from ....core.evidence import Evidence, Measurement, exponent, falls_below, prediction
 from ....core.run import Run
 from ....core.types import Experiment, Until
 from ....models.memory import LinearMemory, MLPMemory
@@ -103,7 +103,7 @@ def interference_predicts_what_one_step_recalls(
             expected = one_step_recall(items, width)
             yield recall.beside(None, series=f"width {width}", x=items)
             series = f"predicted, width {width}"
-            yield told(expected, recall).beside(None, series=series, x=items)
+            yield prediction(expected, recall).beside(None, series=series, x=items)
             yield recall.near(expected, within=0.05)
 
 
