@@ -151,5 +151,5 @@ def test_a_batch_that_is_wrong_about_its_first_tokens_is_an_error(kind):
     model = GPT2(width=8, depth=1, heads=2)
     training, probes = (GradientDescent(steps=1, learning_rate=0.1),), {"loss": Loss("train")}
     wrong = Experiment(kind(tuples=4), model, training, probes, evaluations=1)
-    with pytest.raises(ConfigError, match=f"{kind.__name__}: the batch of split 'train'"):
+    with pytest.raises(ConfigError, match=f"{kind.__name__}: the batch of split 'train' is wrong"):
         execute({"it": wrong}, seeds=1)

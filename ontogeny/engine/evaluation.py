@@ -2,14 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 from jaxtyping import Array, Bool, Float
 
-from ..core.fields import ConfigError, splits_of
-from ..core.types import Batch, Experiment, Model, Moment, Probe, Trace, World
+from ..core.fields import splits_of
+from ..core.types import Batch, Experiment, Moment, Probe, Trace, World
 
 Answers = dict[str, Float[Array, "..."]]
 
@@ -59,35 +59,14 @@ class _Evaluated(Moment):
         return super().trace(batch)
 
 
-_CHECKED: set[Any] = set()  # structures
-
-
-def check_first_tokens(experiment: Experiment, world: World) -> None:
-    """Raises if some rows do not begin with the tokens that their batch says: a fast path gathers
-    by these, and a gather out of bounds is clamped without a word. Once for each structure."""
-    structure = jax.tree.structure(experiment)
-    if structure in _CHECKED or type(experiment.model).batched is Model.batched:
-        return
+def first_tokens_agree(experiment: Experiment, world: World) -> dict[str, Bool[Array, ""]]:
+    """Of every split in use whose batch says with which tokens its rows begin: whether they do."""
     parts = (*experiment.training, *experiment.probes.values())
-    splits = dict.fromkeys(use.split for part in parts for use in splits_of(part))
-
-    def agree(experiment: Experiment, world: World) -> dict[str, Bool[Array, ""]]:
-        found = {}
-        for split in splits:
-            batch = experiment.task.sample(world, split, jax.random.key(0))
-            if batch.first is not None:
-                tokens, which = batch.first
-                there = (which >= 0) & (which < len(tokens))
-                right = jnp.asarray(tokens)[which] == batch.inputs[:, 0]
-                found[split] = jnp.all(there & right)
-        return found
-
-    if jax.eval_shape(agree, experiment, world):  # or there is nothing to compile
-        for split, right in jax.jit(agree)(experiment, world).items():
-            if not right:
-                name = type(experiment.task).__name__
-                raise ConfigError(
-                    f"{name}: the batch of split {split!r} says with which tokens its rows begin "
-                    "(`first`), and some begin with others: inputs[:, 0] must be tokens[which]"
-                )
-    _CHECKED.add(structure)
+    found = {}
+    for split in dict.fromkeys(use.split for part in parts for use in splits_of(part)):
+        batch = experiment.task.sample(world, split, jr.key(0))
+        if batch.first is not None:
+            tokens, which = batch.first
+            there = (which >= 0) & (which < len(tokens))  # a gather out of bounds is clamped
+            found[split] = jnp.all(there & (jnp.asarray(tokens)[which] == batch.inputs[:, 0]))
+    return found

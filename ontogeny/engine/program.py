@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Int, Key
 
-from ..core.types import Experiment, Memory, Moment, Params, Solver, World
-from .evaluation import Answers, ask
+from ..core.fields import ConfigError
+from ..core.types import Experiment, Memory, Model, Moment, Params, Solver, World
+from .evaluation import Answers, ask, first_tokens_agree
 from .machine import known
 
 R = TypeVar("R")
@@ -164,6 +165,26 @@ def evaluate_all(
     """`evaluate` for runs side by side."""
     answers: Answers = _side_by_side(partial(evaluate, step=step), experiments, seeds, state)
     return answers
+
+
+_first_tokens_agree = _compiled(_SELDOM)(first_tokens_agree)
+_CHECKED: set[Any] = set()  # structures
+
+
+def check_first_tokens(experiment: Experiment, world: World) -> None:
+    """Raises if a batch is wrong about its first tokens, by which a fast path gathers. Once for
+    each structure, and only if something other than the definition runs."""
+    structure = jax.tree.structure(experiment)
+    if structure in _CHECKED or type(experiment.model).batched is Model.batched:
+        return
+    if _first_tokens_agree.eval_shape(experiment, world):  # or there is nothing to compile
+        for split, right in _first_tokens_agree(experiment, world).items():
+            if not right:
+                raise ConfigError(
+                    f"{type(experiment.task).__name__}: the batch of split {split!r} is wrong "
+                    "about its first tokens: inputs[:, 0] must be first.tokens[first.which]"
+                )
+    _CHECKED.add(structure)
 
 
 def _side_by_side(work: Callable[..., Any], *batch: Any) -> Any:

@@ -13,7 +13,6 @@ from ..core.external import AnyExperiment, External, Trainer
 from ..core.fields import ConfigError
 from ..core.types import Experiment, Solver
 from . import program
-from .evaluation import check_first_tokens
 from .files import Arrays
 from .machine import compile_once
 from .serialize import Spelled, code_behind, digest, record
@@ -215,7 +214,7 @@ class CompiledBatch(RunBatch):
 
     def begin(self) -> None:
         self.state = program.begin_all(self.experiments, self.seeds)
-        check_first_tokens(self.experiment, jax.tree.map(lambda x: x[0], self.state.world))
+        program.check_first_tokens(self.experiment, jax.tree.map(lambda x: x[0], self.state.world))
         self._evaluate()
 
     def advance(self) -> None:
