@@ -204,10 +204,10 @@ def test_a_damaged_run_leaves_the_verdict_and_says_so(judged):
     answers = judged.root / "runs" / judged.names()[0] / "answers.npz"
     answers.write_bytes(answers.read_bytes()[:-7])
     damaged = standing(find_one(CHEAP), judged, Scale.LAPTOP)
-    assert damaged.note == AGAIN["lost"] and not damaged.runs
+    assert damaged.note == AGAIN["missing"] and not damaged.runs
     assert damaged.verdict["outcome"] == fresh.verdict["outcome"]
     text, verdicts, _ = report_page(judged, [CHEAP])
-    assert verdicts == 1 and AGAIN["lost"] in text
+    assert verdicts == 1 and AGAIN["missing"] in text
 
 
 def test_a_verdict_of_older_code_is_shown_as_such(judged):

@@ -2,14 +2,17 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pytest
 
 from ontogeny import Outcome
 from ontogeny.claims.claim import CLAIMS
 from ontogeny.claims.find import find
 from ontogeny.claims.verdict import judge
+from ontogeny.cli.main import app
 from ontogeny.report.tables import markdown, tally_table, verdicts_page
 
 ROOT = Path(__file__).parent.parent
@@ -57,6 +60,26 @@ def test_claims_that_the_documents_name_exist():
     for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
         for name in re.findall(command, page.read_text()):
             assert find([name]), f"{page.name}: {name}"
+
+
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+
+
+def commands():
+    """Every command in a code block or in backquotes, as it is typed."""
+    for page in PAGES:
+        text = page.read_text()
+        typed = re.findall(r"^ *(?:lab/bin/|\$\(BIN\)/)?ontogeny ([a-z].*)$", text, flags=re.M)
+        typed += re.findall(r"`ontogeny ([^`]*)`", text)
+        yield from ((page.name, line.partition(" #")[0].strip()) for line in typed)
+
+
+@pytest.mark.parametrize(("page", "line"), list(commands()))
+def test_commands_in_the_documents_can_be_typed(page, line):
+    words = shlex.split(line.replace("<owner/name>", "owner/name"))
+    assert app[words[0]]
+    if len(words) > 1:  # else it is only named
+        app.parse_args(words, exit_on_error=False, print_error=False)
 
 
 def test_the_last_judgement_covers_every_claim():
