@@ -176,6 +176,9 @@ class ExternalBatch(RunBatch):
         self.trainer.restore(states[0])
 
 
+_COMPILED: set[str] = set()  # structures whose programs this process has: most units are not new
+
+
 class CompiledBatch(RunBatch):
     """Runs of one structure, vmapped; short of `width`, filled up with copies that nobody asks."""
 
@@ -191,8 +194,11 @@ class CompiledBatch(RunBatch):
 
     def compile(self) -> None:
         structure = f"{jax.tree.structure(self.experiment)} {len(self.seeds)}"
+        if structure in _COMPILED:
+            return
         programs = self._programs().items()
         compile_once({f"{structure} {name}": lowered for name, lowered in programs})
+        _COMPILED.add(structure)
 
     def _programs(self) -> dict[str, Callable[[], jax.stages.Lowered]]:
         """Each stage still to come, which take longest and most memory; evaluating; beginning."""
