@@ -1,7 +1,7 @@
 """Seven models as one would write them in PyTorch: nothing is left out, nothing is shared.
 
-Each is made from the laboratory's initial parameters and gives the same outputs, so that a test can
-train both side by side. `at` says where a row is read; sequences are worked out whole.
+Each starts from our initial parameters and gives the same outputs, so that a test can train both
+side by side. `at` are the positions read; whole sequences are computed.
 """
 
 import math
@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 
 
 def linear(params: dict[str, Tensor], name: str) -> nn.Linear:
-    """An affine map; its matrix is kept the other way round."""
+    """An affine map; torch stores the transposed matrix."""
     weight, bias = params[f"{name}.weight"], params[f"{name}.bias"]
     made = nn.Linear(weight.shape[0], weight.shape[1])
     made.weight.data, made.bias.data = weight.T.contiguous(), bias
@@ -26,9 +26,9 @@ def norm(params: dict[str, Tensor], name: str) -> nn.LayerNorm:
     return made
 
 
-def layer(params: dict[str, Tensor], prefix: str, place: int) -> dict[str, Tensor]:
+def layer(params: dict[str, Tensor], prefix: str, index: int) -> dict[str, Tensor]:
     """The parameters of one of the stacked layers."""
-    return {k.removeprefix(prefix): v[place] for k, v in params.items() if k.startswith(prefix)}
+    return {k.removeprefix(prefix): v[index] for k, v in params.items() if k.startswith(prefix)}
 
 
 def causal(scores: Tensor) -> Tensor:
@@ -137,8 +137,8 @@ class ClauseTransformer(nn.Module):
         else:
             asked, kept, held = answers @ self.query, clauses @ self.key, clauses @ self.value
         query, key, values = map(self._heads, (asked, kept, held))
-        place = torch.arange(clauses.shape[1])
-        later = place > place[predicates.shape[1] :, None]
+        position = torch.arange(clauses.shape[1])
+        later = position > position[predicates.shape[1] :, None]
         return self._answered(query, key, values, later)
 
     def _answered(self, query: Tensor, key: Tensor, values: Tensor, later: Tensor) -> Tensor:
@@ -158,13 +158,13 @@ class ClauseTransformer(nn.Module):
         clauses = torch.cat([clauses, clauses.new_zeros(rows, chain, wide)], 1)
         _, key, values = (self._heads(x).contiguous() for x in clauses.chunk(3, -1))
         found = []
-        for place in range(chain, 2 * chain):
+        for position in range(chain, 2 * chain):
             held = self._held(answer[:, None])
-            query, key[:, :, place : place + 1], values[:, :, place : place + 1] = (
+            query, key[:, :, position : position + 1], values[:, :, position : position + 1] = (
                 self._heads(x) for x in held.chunk(3, -1)
             )
-            seen = slice(0, place + 1)
-            later = torch.zeros(1, place + 1, dtype=torch.bool)
+            seen = slice(0, position + 1)
+            later = torch.zeros(1, position + 1, dtype=torch.bool)
             outputs = self._answered(query, key[:, :, seen], values[:, :, seen], later)[:, 0]
             named, value = outputs[:, :variables].argmax(1), outputs[:, variables:].argmax(1)
             answer = torch.stack([named, value], 1)
@@ -203,8 +203,8 @@ class Transformer(nn.Module):
         self.settings = settings
         depth = len(params["attention.a"])
         self.layers = nn.ModuleList(
-            _Layer(layer(params, "attention.", place), layer(params, "mlp.", place), settings)
-            for place in range(depth)
+            _Layer(layer(params, "attention.", index), layer(params, "mlp.", index), settings)
+            for index in range(depth)
         )
         self.head = linear(params, "head")
 
@@ -225,7 +225,7 @@ class Transformer(nn.Module):
 
 
 class OneHotMLP(nn.Module):
-    """Which token stands where, and which places hold the same; ReLU layers."""
+    """One-hot tokens by position, and which positions hold the same token; ReLU layers."""
 
     def __init__(self, params: dict[str, Tensor], settings: dict[str, float]) -> None:
         super().__init__()
@@ -238,8 +238,8 @@ class OneHotMLP(nn.Module):
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
         inputs = batch["inputs"]
-        places, vocab, width = self.tokens.shape
-        where = inputs + vocab * torch.arange(places)
+        length, vocab, width = self.tokens.shape
+        where = inputs + vocab * torch.arange(length)
         same = (inputs[:, :, None] == inputs[:, None, :]).float().flatten(1)
         x = F.embedding(where, self.tokens.reshape(-1, width)).sum(1)
         x = F.relu(x + self.incidence * (same @ self.pairs.reshape(-1, width)) + self.bias)
@@ -286,8 +286,8 @@ class GPT2(nn.Module):
         self.positions = nn.Parameter(params["positions"])
         depth = len(params["blocks.attention_norm.scale"])
         self.blocks = nn.ModuleList(
-            _Block(layer(params, "blocks.", place), int(settings["heads"]))
-            for place in range(depth)
+            _Block(layer(params, "blocks.", index), int(settings["heads"]))
+            for index in range(depth)
         )
         self.norm = norm(params, "norm")
 

@@ -1,5 +1,5 @@
-"""Trains one of the programs on given batches and says how long a step took, and how long it takes
-to draw a batch and to answer long chains, where that is to be done: JSON on a line.
+"""Trains one of the programs on given batches and prints the seconds of a step, of drawing a batch
+and of rollouts, where there are any: a line of JSON.
 
 python bench/train.py DATA.npz --steps 50 --mode eager
 """
@@ -23,19 +23,19 @@ IMPORTED = time.perf_counter() - BEGAN
 
 
 def optimizer(model: torch.nn.Module, rule: dict[str, object]) -> torch.optim.Optimizer:
-    """The rule of the laboratory's stage, as torch has it."""
-    parts = rule["trainable"]
+    """The optimizer of our stage, in torch."""
+    trainable = rule["trainable"]
     for name, value in model.named_parameters():
-        value.requires_grad_(not parts or name.partition(".")[0] in parts)
-    moving = [value for value in model.parameters() if value.requires_grad]
+        value.requires_grad_(not trainable or name.partition(".")[0] in trainable)
+    trained = [value for value in model.parameters() if value.requires_grad]
     if rule["is"] == "AdamW":
         betas = rule["b1"], rule["b2"]
         return torch.optim.AdamW(
-            moving, rule["learning_rate"], betas, weight_decay=rule["weight_decay"]
+            trained, rule["learning_rate"], betas, weight_decay=rule["weight_decay"]
         )
     momentum = rule.get("momentum", 0.0)
     return torch.optim.SGD(
-        moving, rule["learning_rate"], momentum=momentum, weight_decay=rule["weight_decay"]
+        trained, rule["learning_rate"], momentum=momentum, weight_decay=rule["weight_decay"]
     )
 
 
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def _fastest(work: Callable[[], object], times: int) -> float:
-    """Seconds of one; the fastest of five goes: what the machine does when it is left alone."""
+    """Seconds of one; the fastest of five goes: what the machine does when nothing else runs."""
     best = math.inf
     for _ in range(5):
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""A diagonal state-space layer in equinox. It is the same at all times, so it is a convolution."""
+"""A diagonal state-space layer in equinox: time-invariant, so computed as a convolution."""
 
 import equinox as eqx
 import jax
@@ -7,15 +7,15 @@ import jax.random as jr
 
 
 class Layer(eqx.Module):
-    """h_t = a h_{t-1} + b x_t, y_t = c h_t + d x_t in every channel; then a feed-forward layer."""
+    """h_t = a h_{t-1} + b x_t, y_t = c h_t + d x_t in every channel; then an MLP."""
 
     decay: jax.Array
     into: jax.Array
     out: jax.Array
     skip: jax.Array
     norms: list
-    widen: jax.Array
-    narrow: jax.Array
+    mlp_in: jax.Array
+    mlp_out: jax.Array
 
     def __init__(self, width, states, key):
         keys = jr.split(key, 4)
@@ -24,8 +24,8 @@ class Layer(eqx.Module):
         self.out = jr.normal(keys[1], (width, states)) * states**-0.5
         self.skip = jnp.ones(width)
         self.norms = [eqx.nn.LayerNorm(width), eqx.nn.LayerNorm(width)]
-        self.widen = jr.normal(keys[2], (width, 4 * width)) * width**-0.5
-        self.narrow = jr.normal(keys[3], (4 * width, width)) * (4 * width) ** -0.5
+        self.mlp_in = jr.normal(keys[2], (width, 4 * width)) * width**-0.5
+        self.mlp_out = jr.normal(keys[3], (4 * width, width)) * (4 * width) ** -0.5
 
     def __call__(self, x):
         normed = jax.vmap(self.norms[0])(x)
@@ -35,8 +35,8 @@ class Layer(eqx.Module):
         since = time[:, None] - time
         felt = jnp.where(since >= 0, kernel[:, since], 0)
         x = x + jnp.einsum("wts,sw->tw", felt, normed) + self.skip * normed
-        hidden = jax.nn.relu(jax.vmap(self.norms[1])(x) @ self.widen)
-        return x + hidden @ self.narrow
+        hidden = jax.nn.relu(jax.vmap(self.norms[1])(x) @ self.mlp_in)
+        return x + hidden @ self.mlp_out
 
 
 class Model(eqx.Module):

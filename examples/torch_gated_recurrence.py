@@ -1,4 +1,4 @@
-"""A gated linear recurrence in PyTorch: a state that forgets as much as each token tells it to."""
+"""A gated linear recurrence in PyTorch: a state whose forget gate depends on the token."""
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +14,8 @@ class Mixer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         value, forget, gate = self.into(x).chunk(3, dim=-1)
         keep, state, states = torch.sigmoid(forget + 2), torch.zeros_like(x[:, 0]), []
-        for place in range(x.shape[1]):
-            state = keep[:, place] * state + (1 - keep[:, place]) * value[:, place]
+        for t in range(x.shape[1]):
+            state = keep[:, t] * state + (1 - keep[:, t]) * value[:, t]
             states.append(state)
         return self.out(nn.functional.silu(gate) * torch.stack(states, dim=1))
 
@@ -27,7 +27,7 @@ class Model(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(vocab, width)
         self.mixers = nn.ModuleList(Mixer(width) for _ in range(depth))
-        self.forwards = nn.ModuleList(
+        self.mlps = nn.ModuleList(
             nn.Sequential(nn.Linear(width, 3 * width), nn.GELU(), nn.Linear(3 * width, width))
             for _ in range(depth)
         )
@@ -36,7 +36,7 @@ class Model(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         x = self.tokens(tokens)
-        for place, (mixer, forward) in enumerate(zip(self.mixers, self.forwards, strict=True)):
-            x = x + mixer(self.norms[2 * place](x))
-            x = x + forward(self.norms[2 * place + 1](x))
+        for n, (mixer, mlp) in enumerate(zip(self.mixers, self.mlps, strict=True)):
+            x = x + mixer(self.norms[2 * n](x))
+            x = x + mlp(self.norms[2 * n + 1](x))
         return self.read(self.norms[-1](x))

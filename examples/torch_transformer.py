@@ -12,7 +12,7 @@ class Model(nn.Module):
 
     def __init__(self, vocab: int, length: int, width: int = 96, depth: int = 2) -> None:
         super().__init__()
-        self.tokens, self.places = nn.Embedding(vocab, width), nn.Embedding(length, width)
+        self.tokens, self.positions = nn.Embedding(vocab, width), nn.Embedding(length, width)
         layer = nn.TransformerEncoderLayer(
             width, 4, 4 * width, dropout=0.0, batch_first=True, norm_first=True
         )
@@ -21,6 +21,6 @@ class Model(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         length = tokens.shape[1]
-        x = self.tokens(tokens) + self.places(torch.arange(length))
+        x = self.tokens(tokens) + self.positions(torch.arange(length))
         later = torch.ones(length, length, dtype=torch.bool).triu(1)
         return self.read(self.norm(self.layers(x, mask=later)))

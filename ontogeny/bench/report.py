@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.table import Table
 
-from .speed import CHAIN, LANES, ROWS
+from .speed import CHAIN, ROWS, RUNS
 
 
 def speeds(found: dict[str, Any]) -> Table:
@@ -16,7 +16,7 @@ def speeds(found: dict[str, Any]) -> Table:
         f"{ROWS} free-running chains of {CHAIN} in {found['rollout_seconds']:.2g} s on one core"
     )
     result = Table(box=None, pad_edge=False, header_style="bold", caption=title)
-    seeds = ", ".join(map(str, LANES))
+    seeds = ", ".join(map(str, RUNS))
     for column in ("training", "GFLOP/s", "of peak", "steps/s", "all workers", f"{seeds} seeds"):
         result.add_column(column, justify="left" if column == "training" else "right")
     for name, row in found["training"].items():
@@ -48,7 +48,7 @@ def races(found: dict[str, Any]) -> Table:
     """The same in PyTorch."""
     caption = (
         "Seconds to a verdict: ours with an empty store and nothing compiled, then with its "
-        "programs compiled; PyTorch's for the same steps and as many rows at each look. "
+        "programs compiled; PyTorch's for the same steps and as many rows at each evaluation. "
         "× is against its better mode: the first time, and again."
     )
     result = Table(box=None, pad_edge=False, header_style="bold", caption=caption)

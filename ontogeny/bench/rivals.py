@@ -2,9 +2,9 @@
 
 The programs are in the folder `bench` of the repository. They start from the same parameters and
 are given their first batches. Their time to a verdict is what their steps take, one run after the
-other on all cores, with new batches drawn where the task has no end of them; and what their looks
-take: one forward pass over whatever rows the probes read, and chains answered by themselves where
-probes ask for that. Nothing else is counted: no table read, nothing judged or written.
+other on all cores, with fresh batches where the task has no fixed training set; and what their
+evaluations take: one forward pass over the rows that the probes read, and rollouts where probes
+measure them. Nothing else is counted: no table read, nothing judged or written.
 """
 
 import json
@@ -161,7 +161,7 @@ def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float
 
 
 def _asked(experiment: Experiment) -> int:
-    """Rows that the probes of a look read."""
+    """Rows that the probes of an evaluation read."""
     state = jax.eval_shape(program.begin, experiment, jnp.zeros((), jnp.int32))
     rows = 0
     for probe in experiment.probes.values():
@@ -199,8 +199,8 @@ def export(experiment: Experiment, stage: Stage, path: Path, batches: int = 4) -
     task = experiment.task
     if isinstance(task, Triggers):
         text = task.bigrams
-        told = {"first": text.first, "after": text.after, "commonest": task.commonest}
-        arrays |= {f"task.{name}": values for name, values in told.items()}
+        tables = {"first": text.first, "after": text.after, "commonest": task.commonest}
+        arrays |= {f"task.{name}": values for name, values in tables.items()}
     about = {
         "task": type(task).__name__,
         "drawn": spell(task),
@@ -232,7 +232,7 @@ def _batches(
 
 
 def _chains(experiment: Experiment, state: program.State) -> Iterator[Sentence]:
-    """What a look has the model answer by itself."""
+    """The rollouts of an evaluation."""
     for probe in experiment.probes.values():
         if isinstance(probe, RolloutAccuracy):
             assert isinstance(experiment.task, Lego)

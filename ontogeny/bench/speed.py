@@ -35,7 +35,7 @@ from ..training.descent import AdamW, GradientDescent
 from ..training.momentum import Momentum
 from ..training.readout import ReadoutDescent
 
-LANES = (1, 4, 16, 64)
+RUNS = (1, 4, 16, 64)
 ROWS, CHAIN = 256, 160  # of free-running chains
 _GEMM = 1024
 
@@ -85,15 +85,15 @@ def measure(quick: bool = False, tell: Callable[[str], None] = lambda text: None
         "training": {},
         "seeds": {},
     }
-    with _crew(cores()) as crew:
+    with _workers(cores()) as on_workers:
         found["gemm_gflops"] = {
-            "one worker": crew(1, ("gemm", repeats))[0],
-            "all workers": sum(crew(cores(), ("gemm", repeats))),
+            "one worker": on_workers(1, ("gemm", repeats))[0],
+            "all workers": sum(on_workers(cores(), ("gemm", repeats))),
         }
         for name in names:
             tell(name)
-            alone = crew(1, ("train", name, 1, repeats))[0]
-            together = crew(cores(), ("train", name, 1, repeats))
+            alone = on_workers(1, ("train", name, 1, repeats))[0]
+            together = on_workers(cores(), ("train", name, 1, repeats))
             found["training"][name] = {
                 "gflops": alone["gflops"],
                 "fraction_of_peak": alone["fraction"],
@@ -104,10 +104,10 @@ def measure(quick: bool = False, tell: Callable[[str], None] = lambda text: None
             }
         for name in ("one-layer, 10 tuples", "one-layer, readout", "GPT-2, width 128"):
             tell(f"{name}, seeds")
-            rates = [crew(1, ("train", name, lanes, repeats))[0]["steps"] for lanes in LANES]
-            found["seeds"][name] = dict(zip(map(str, LANES), rates, strict=True))
+            rates = [on_workers(1, ("train", name, runs, repeats))[0]["steps"] for runs in RUNS]
+            found["seeds"][name] = dict(zip(map(str, RUNS), rates, strict=True))
         tell("LEGO, free-running")
-        found["rollout_seconds"] = crew(1, ("rollout", repeats))[0]
+        found["rollout_seconds"] = on_workers(1, ("rollout", repeats))[0]
     return found
 
 
@@ -115,7 +115,7 @@ def measure(quick: bool = False, tell: Callable[[str], None] = lambda text: None
 
 
 @contextmanager
-def _crew(workers: int) -> Iterator[Callable[[int, tuple[Any, ...]], list[Any]]]:
+def _workers(workers: int) -> Iterator[Callable[[int, tuple[Any, ...]], list[Any]]]:
     """Processes, one per core; the same question to some of them at once."""
     context = multiprocessing.get_context("spawn")
     lines, people = [], []
@@ -148,8 +148,8 @@ def _serve(core: int, line: Connection) -> None:
         match question:
             case ("gemm", repeats):
                 line.send(_gemm(repeats))
-            case ("train", name, lanes, repeats):
-                line.send(_train(subjects()[name], lanes, repeats))
+            case ("train", name, runs, repeats):
+                line.send(_train(subjects()[name], runs, repeats))
             case ("rollout", repeats):
                 line.send(_rollout(repeats))
 
@@ -176,14 +176,14 @@ def _rollout(repeats: int) -> float:
     return seconds
 
 
-def _train(experiment: Experiment, lanes: int, repeats: int) -> dict[str, float]:
-    """Steps a second over all lanes, and the useful operations in them beside the peak."""
+def _train(experiment: Experiment, runs: int, repeats: int) -> dict[str, float]:
+    """Steps a second over all runs, and the useful operations in them beside the peak."""
     (stage,) = experiment.training
     flops = cost(experiment).flops
-    width = program.side_by_side(lanes, flops)
+    width = program.side_by_side(runs, flops)
     stacked = jax.tree.map(lambda leaf: jnp.full(width, leaf), experiment)
     active, start = jnp.ones(width, bool), jnp.asarray(0)
-    rows = [jnp.arange(first, first + width) for first in range(0, lanes, width)]
+    rows = [jnp.arange(first, first + width) for first in range(0, runs, width)]
     began = [program.begin_all(stacked, seeds) for seeds in rows]
     states = [program.enter_all(stacked, *row, stage=0) for row in zip(rows, began, strict=True)]
 
@@ -195,14 +195,14 @@ def _train(experiment: Experiment, lanes: int, repeats: int) -> dict[str, float]
             )
         jax.block_until_ready(states)
 
-    training, product = _fastest([advance, _product()], max(2, repeats // lanes))
-    steps = lanes * stage.steps / training
+    training, product = _fastest([advance, _product()], max(2, repeats // runs))
+    steps = runs * stage.steps / training
     gflops, peak = steps * flops / 1e9, 2 * _GEMM**3 / product / 1e9
     return {"steps": steps, "gflops": gflops, "fraction": gflops / peak}
 
 
 def _fastest(works: list[Callable[[], Any]], repeats: int) -> list[float]:
-    """The least time of each, taken in turns: what the machine does when it is left alone."""
+    """The least time of each, taken in turns: what the machine does when nothing else runs."""
     best = [float("inf")] * len(works)
     for turn in range(repeats + 1):
         for place, work in enumerate(works):
