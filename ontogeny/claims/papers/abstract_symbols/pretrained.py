@@ -42,7 +42,7 @@ def identities_help_a_small_gpt2_on_wikitext(plain: Run, identities: Run) -> Ite
     "Figure 7",
     departures=(
         "{model} instead of GPT-2",
-        "αβα against αββ in words of one token; 48 steps of at most 32 strings at rate 1e-4",
+        "αβα against αββ in words of one token; 48 steps of at most 32 strings at 1e-4",
         "all weights are tuned but the embeddings; 3 seeds",
     ),
     pretrained={n: TunedTemplates(samples=n) for n in TUNED_SAMPLES},

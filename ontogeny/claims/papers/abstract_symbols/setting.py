@@ -65,7 +65,7 @@ VO_IDENTITY: dict[str, Any] = {"learning_rate": 3e-3, "vo_identity": 16.0}
 BOTH_IDENTITIES: dict[str, Any] = KQ_IDENTITY | VO_IDENTITY
 MLP: dict[str, Any] = {"model": OneHotMLP, "small": {}}
 
-IDENTITIES = (*OURS, "what a and b add is multiplied by 16, and the rate is 3e-3 with them")
+IDENTITIES = (*OURS, "what a and b add is multiplied by 16, and learning rates are 3e-3 with them")
 
 LOSSES: dict[str, Probe] = {
     "train loss": Loss("seen"),

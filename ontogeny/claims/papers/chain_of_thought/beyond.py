@@ -40,9 +40,10 @@ INGREDIENT_STEPS = Sizes(laptop=8000, paper=40000)
 INGREDIENT_WIDTH = Sizes(laptop=64, paper=128)
 INGREDIENT_VARIABLES = Sizes(laptop=100, paper=200)
 SMALLER = (
-    Sizes(
-        laptop="100 variables, width 64, 128 neurons, batches of 128, 8,000 steps of Adam",
-        paper="200 variables, width 128, 256 neurons, batches of 128, 40,000 steps of Adam",
+    lambda scale: (
+        f"{INGREDIENT_VARIABLES(scale)} variables, width {INGREDIENT_WIDTH(scale)}, "
+        f"{2 * INGREDIENT_WIDTH(scale)} neurons, batches of 128, "
+        f"{INGREDIENT_STEPS(scale):,} steps of Adam"
     ),
 )
 

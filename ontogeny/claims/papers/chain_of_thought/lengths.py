@@ -158,7 +158,7 @@ def _residual(action: str, positions: str, *training: Stage) -> Experiment:
 
 
 RESIDUAL = (
-    Sizes(laptop="4,200 steps of Adam at 1e-3", paper="30,000 steps of Adam at 1e-3"),
+    lambda scale: f"{RESIDUAL_STEPS(scale):,} steps of Adam at 1e-3",
     SIZES + "; learnt embeddings, a residual stream, fresh samples every step",
 )
 

@@ -36,12 +36,12 @@ THEOREM_EVALUATIONS = 10
 ATTENTION = ("q43", "q44")
 OWN_VALUE, OTHER_VALUES, FITTING, OTHER_ACTIONS = range(4)
 SIZED = (
-    Sizes(
-        laptop="33 variables, 128 samples a step; S4 where the paper has S_n",
-        paper="129 variables, 128 samples a step; S5 where the paper has S_n",
+    lambda scale: (
+        f"{VARIABLE_COUNT(scale)} variables, 128 samples a step; "
+        f"{SYMMETRIC_GROUP(scale)} where the paper has S_n"
     ),
-    "the paper's constants are asymptotic: 32 neurons a class, q = 4, ρ = 1, B = log d, rate 10; "
-    "ρ is above the bias σ₀ log d, as it is where d is large",
+    "the paper's constants are asymptotic: 32 neurons a class, q = 4, ρ = 1, B = log d, "
+    "learning rate 10; ρ is above the bias σ₀ log d, as it is where d is large",
 )
 
 

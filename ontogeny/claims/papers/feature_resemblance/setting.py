@@ -34,11 +34,11 @@ RATIOS = (1.0, 4.0, 8.0)
 ATTENTION_STEPS, READOUT_STEPS = 200, 3000
 
 ONE_LAYER = (
-    "d=512, m=16, λ=√d, σ₀=1e-4, rates and steps are ours: the paper's did not survive",
+    "d=512, m=16, λ=√d, σ₀=1e-4, learning rates and steps are ours: the paper's did not survive",
     "steps of stage 1 were chosen to give the reported resemblance after similarity alone (0.9689)",
 )
 RELU = (
-    "d=512, m=8, σ₀=0.01 and descent at rate 1 are ours",
+    "d=512, m=8, σ₀=0.01 and descent at learning rate 1 are ours",
     "a phase ends at a loss of 0.015 (0.0133 to 0.0198 are reported) or after 480 steps",
 )
 GPT2_SIZE = Sizes(
@@ -51,7 +51,7 @@ GPT2_STEPS = Sizes(laptop=120, paper=400)
 GPT2_DEPARTURES = (
     Sizes(laptop="a 4-layer GPT-2 of width 256 instead of 12 layers of width 768", paper=""),
     Sizes(laptop="50 tuples instead of 100", paper=""),
-    "AdamW's rate and steps are ours: the paper's did not survive",
+    "AdamW's learning rate and steps are ours: the paper's did not survive",
     "features are read after the last but one block, at the last token of `entity r2`",
 )
 ALL_RATIOS = ("κ is 1, 4, 8: the first is the paper's, the others fit its numbers best",)
@@ -204,6 +204,6 @@ def deep_gpt2(scale: Scale) -> Experiment:
 
 
 DEEP = (
-    "20 labels, width 128, 5 layers, a first layer of a tenth of the others' deviation, rate and "
-    "steps are ours: the paper's did not survive",
+    "20 labels, width 128, 5 layers, a first layer of a tenth of the others' deviation, the "
+    "learning rate and steps are ours: the paper's did not survive",
 )

@@ -35,7 +35,7 @@ def predicted(subjects: int) -> int:
     PAPER,
     "Section 4, when composition appears (ours)",
     seeds=SEEDS,
-    departures=(f"width {WIDTH}, rate {LEARNING_RATE:g}, evaluations every 10 steps",),
+    departures=(f"width {WIDTH}, learning rate {LEARNING_RATE:g}, evaluations every 10 steps",),
     by_subjects={subjects: _trained(subjects) for subjects in (10, 20, 40, 80)},
 )
 def forty_numbers_predict_when_two_hops_compose(

@@ -39,7 +39,7 @@ SEEDS = 5
 SMALL_GAMMA = 0.8  # of a small initialisation; the paper's is lost, its group's others have this
 
 OURS = (
-    "N = 20 subjects, width 128, rates and steps are ours: the paper's did not survive",
+    "N = 20 subjects, width 128, learning rates and steps are ours: the paper's did not survive",
     "accuracy is over all bridges and objects, on questions s r1 r2",
 )
 SOLVED = ("sizes N are ours; identity examples are the bridge alone",)
@@ -137,9 +137,10 @@ COMPLEXITIES = Sizes(laptop=(1, 2, 4), paper=(1, 2, 4, 8, 16))
 ROWS = 80  # a step takes the whole split, or this many rows of it if it is large
 
 GPT2_DEPARTURES = (
-    Sizes(
-        laptop="GPT-2 of 2 layers of width 128, N = 10 subjects, 600 steps of Adam at 1e-3",
-        paper="GPT-2 of 4 layers of width 256, N = 50 subjects, 6,000 steps of Adam at 3e-4",
+    lambda scale: (
+        f"GPT-2 of {GPT2_SIZE(scale)['depth']} layers of width {GPT2_SIZE(scale)['width']}, "
+        f"N = {GPT2_SUBJECTS(scale)} subjects, "
+        f"{GPT2_STEPS(scale):,} steps of Adam at {GPT2_LEARNING_RATE(scale):g}"
     ),
     "all sizes are ours, small initialisation is γ = 1: the paper's did not survive",
     "accuracy is over the whole vocabulary, on questions s r1 r2",

@@ -27,7 +27,7 @@ FACTS_ROWS = Sizes(laptop=256, paper=1024)
 SMALLER = Sizes(
     laptop="sequences of 8 tokens, batches of 256, 8,192 steps at learning rate 0.01 (the paper's: "
     "32, 1,024, 16,384, the best of three)",
-    paper="rate 0.01 (the paper's: the best of three)",
+    paper="learning rate 0.01 (the paper's: the best of three)",
 )
 
 

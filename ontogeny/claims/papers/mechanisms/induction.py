@@ -62,7 +62,7 @@ def full(scale: Scale, depth: int) -> Experiment:
     departures=(
         Sizes(
             laptop="width 64, 128 characters, batches of 32, 500 steps at 3e-3 (the paper's: 128, "
-            "256, 64, rate 1e-2)",
+            "256, 64, 1e-2)",
             paper="2,000 steps: how long the paper trained is not known",
         ),
     ),
@@ -87,8 +87,8 @@ PAIR_LEARNING_RATE = Sizes(laptop=0.1, paper=0.03)
 PAIR_STEPS = Sizes(laptop=400, paper=1000)
 SIMPLIFIED = (
     Sizes(
-        laptop="width 128, 64 characters, batches of 64, rate 0.1, 400 steps (the paper's: 256, "
-        "256, 512, 0.03, 1,000)",
+        laptop="width 128, 64 characters, batches of 64, learning rate 0.1, 400 steps "
+        "(the paper's: 256, 256, 512, 0.03, 1,000)",
         paper="",
     ),
     Sizes(laptop="at most 32 of a sequence's predictable positions are read, drawn", paper=""),
@@ -238,10 +238,10 @@ POPULATION_BATCHES = Sizes(laptop=48, paper=192)
 
 def _three_steps(scale: Scale) -> Experiment:
     batches = POPULATION_BATCHES(scale)
-    rates = {"out2": 1e3, "key2": 2e4, "key1": 1e6}
+    learning_rates = {"out2": 1e3, "key2": 2e4, "key1": 1e6}
     training = tuple(
         PopulationStep(steps=batches, learning_rate=learning_rate, trainable=(name,))
-        for name, learning_rate in rates.items()
+        for name, learning_rate in learning_rates.items()
     )
     return Experiment(
         POPULATION, OneHotPair(width=3 * 20 + 2 * 32), training, PROBES, evaluations=1
@@ -254,7 +254,7 @@ def _three_steps(scale: Scale) -> Experiment:
     departures=(
         "20 tokens, 2 triggers that never follow each other, 32 positions",
         Sizes(laptop="the population is 196,608 sequences, new ones at each step", paper=""),
-        "rates 10³, 2·10⁴ and 10⁶: the theorem's are not known",
+        "learning rates 10³, 2·10⁴ and 10⁶: the theorem's are not known",
     ),
     stepped=_three_steps,
 )
