@@ -99,6 +99,7 @@ class Task(Component):
     """A distribution over sequences, parts of which are held out."""
 
     splits: eqx.AbstractClassVar[tuple[str, ...]]
+    held_out: ClassVar[tuple[str, ...]] = ()  # splits that share no question with "train"
 
     @property
     @abstractmethod
@@ -207,9 +208,9 @@ def partition(params: Params, parts: tuple[str, ...]) -> tuple[Params, Params]:
 class Until(Component):
     """A stage ends for a run at the first look where a probe has passed a level."""
 
-    probe: str = fields.string()
-    level: float = fields.number()
-    side: str = fields.choice("below", "above")
+    probe: str = fields.string(doc="the name of a probe of the experiment")
+    level: float = fields.number(doc="the value that it has to pass")
+    side: str = fields.choice("below", "above", doc="on which side of the level the stage ends")
 
     def passed(self, value: float) -> bool:
         """Whether this value ends the stage."""
@@ -280,11 +281,13 @@ class Probe(Component):
 class Experiment(Component):
     """Train this model on this task in this way, and keep asking these questions."""
 
-    task: Task = fields.component(Task)
-    model: Model = fields.component(Model)
-    training: tuple[Stage, ...] = fields.several(Stage)
-    probes: dict[str, Probe] = fields.by_name(Probe)
-    evaluations: int = fields.count(20)
+    task: Task = fields.component(Task, doc="what is trained on, and asked")
+    model: Model = fields.component(Model, doc="what is trained")
+    training: tuple[Stage, ...] = fields.several(Stage, doc="how, stage after stage")
+    probes: dict[str, Probe] = fields.by_name(Probe, doc="what is measured at every evaluation")
+    evaluations: int = fields.count(
+        20, doc="how often probes answer in each stage, besides once before training"
+    )
 
     def __check_init__(self) -> None:
         super().__check_init__()  # the fields first: what follows relies on them

@@ -29,6 +29,7 @@ class Analogy(Task):
         *("train", "similarity", "attribution", "conclusion"),
         *("separated", "remaining", "sources", "targets"),
     )
+    held_out: ClassVar[tuple[str, ...]] = ("conclusion",)
     tuples: int = count(100, doc="how many tuples (s, t, b, c)")
     ratio: float = number(
         1.0, above=0, doc="κ, the weight of a similarity premise relative to an attribution"

@@ -22,6 +22,7 @@ class OutOfContext(Task):
     """`ann lives . → rome`, `ann speaks . → latin`, `bob lives . → rome`; `bob speaks . → ?`"""
 
     splits: ClassVar[tuple[str, ...]] = ("train", "facts", "in training", "implied")
+    held_out: ClassVar[tuple[str, ...]] = ("implied",)
     classes: int = count(20, least=2, doc="how many answers facts have, and implications too")
     names: int = count(4, least=2, doc="how many names each class has")
     in_training: int = count(1, doc="how many names of each class have their implication trained")

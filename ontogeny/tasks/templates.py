@@ -48,6 +48,7 @@ class Templates(Task):
     """
 
     splits: ClassVar[tuple[str, ...]] = ("train", "seen", "validation", "test")
+    held_out: ClassVar[tuple[str, ...]] = ("validation", "test")
     templates: tuple[str, ...] = names(doc="the templates, each `tokens: label`")
     most: int = count(1024, doc="the largest n, which decides the shapes")
     samples: float = number(1024.0, least=1, doc="n, how many training samples")

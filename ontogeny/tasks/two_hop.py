@@ -59,6 +59,7 @@ class TwoHop(Task):
         *("train with compositions", "composed in training", "composed not in training"),
         *("with identity", "without identity", "wrong identity"),
     )
+    held_out: ClassVar[tuple[str, ...]] = ("composed", "skipped")
     subjects: int = count(20, least=2, doc="N, how many subjects")
     complexity: int = count(1, doc="k, how many relations each hop has")
     bridges: int = count(
