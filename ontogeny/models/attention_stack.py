@@ -7,7 +7,7 @@ stay as they are.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,7 @@ class Params(NamedTuple):
 class AttentionStack(Model):
     """Coordinates: first a position's, then a token's; the rest of the width is free."""
 
+    causal: ClassVar[bool] = False  # hops lead to later positions as well as to earlier ones
     width: int = count(64, doc="width of the residual stream")
     depth: int = count(3, most=1000, doc="layers of attention")
     scale: float = number(

@@ -72,7 +72,7 @@ def with_positions(
 
 
 def masked_softmax(
-    scores: Float[Array, "*heads query key"], mask: Bool[Array, "*#heads #query key"]
+    scores: Float[Array, "*heads query key"], mask: Bool[Array, "... key"]
 ) -> Float[Array, "*heads query key"]:
     """Attention weights: softmax over keys, 0 where the mask is false."""
     weights: Array = jax.nn.softmax(jnp.where(mask, scores, -jnp.inf), axis=-1)

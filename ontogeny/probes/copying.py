@@ -44,7 +44,7 @@ class BigramGap(Probe):
     def __call__(self, now: Moment) -> Float[Array, ""]:
         if not isinstance(now.task, Triggers) or getattr(now.params, "mlp2", None) is None:
             raise ConfigError(
-                "BigramGap needs Triggers and a model with a last MLP: last='linear' or 'relu'"
+                "BigramGap needs Triggers and a model with a last MLP: mlp2='linear' or 'relu'"
             )
         counted = jnp.ones(now.task.vocab)
         if now.task.fixed:

@@ -129,7 +129,7 @@ class NoiseMargin(Probe):
     def __call__(self, now: Moment) -> Float[Array, ""]:
         if not isinstance(now.task, Triggers) or getattr(now.params, "mlp2", None) is None:
             raise ConfigError(
-                "NoiseMargin needs Triggers and a model with a last MLP: last='linear' or 'relu'"
+                "NoiseMargin needs Triggers and a model with a last MLP: mlp2='linear' or 'relu'"
             )
         trigger = now.params.tokens[now.task.commonest]
         logits = jnp.mean(now.params.mlp2(trigger) @ now.params.unembed.T, axis=0)
