@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     CONTRADICTED = "contradicted"
     UNDECIDED = "undecided"
     UNTESTED = "untested"
-    NOTED = "noted"  # of a piece of evidence: shown, and decides nothing
+    NOTED = "noted"  # of a piece of evidence that is reported and decides nothing
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Measurement:
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def __getitem__(self, place: Any) -> "Measurement":
-        places = place if isinstance(place, tuple) else (place,)
-        label = ", ".join(map(str, places))
+    def __getitem__(self, index: Any) -> "Measurement":
+        indices = index if isinstance(index, tuple) else (index,)
+        label = ", ".join(map(str, indices))
         return Measurement(
-            f"{self.what}[{label}]", self.values[(slice(None), *places)], self.failures
+            f"{self.what}[{label}]", self.values[(slice(None), *indices)], self.failures
         )
 
     def __len__(self) -> int:
@@ -150,7 +150,7 @@ class Measurement:
         return replace(logs, text=text, ours=ours, low=low, high=high, each=each)
 
     def beside(self, paper: float | None, *, series: str, x: float) -> Evidence:
-        """A point of a curve, next to the paper's: shown, and decides nothing."""
+        """A point of a curve, next to the paper's: reported, and decides nothing."""
         noted = self._evidence(f"{series} at {x:g}", Outcome.NOTED, paper)
         return replace(noted, outcome=Outcome.NOTED, series=series, x=x)
 
@@ -229,12 +229,12 @@ def _crossing(xs: np.ndarray, values: np.ndarray, level: float) -> float:
     below = np.flatnonzero(values < level)
     if not len(below):
         return float("nan")
-    place = int(below[0])
-    if place == 0:
+    after = int(below[0])
+    if after == 0:
         return float(xs[0])
-    high, low = values[place - 1], values[place]
-    part = (high - level) / (high - low)
-    return float(np.exp((1 - part) * np.log(xs[place - 1]) + part * np.log(xs[place])))
+    high, low = values[after - 1], values[after]
+    fraction = (high - level) / (high - low)
+    return float(np.exp((1 - fraction) * np.log(xs[after - 1]) + fraction * np.log(xs[after])))
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:

@@ -329,8 +329,8 @@ class Component(eqx.Module, metaclass=_CheckedMeta):
         return [Example(cls())]
 
     def _repr_html_(self) -> str:
-        rows = [(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
-        return table(type(self).__name__, ("field", "value"), rows)
+        rows = [(name, getattr(self, name), doc) for name, _, _, doc in described(self)]
+        return table(type(self).__name__, ("field", "value", "meaning"), rows)
 
     def __check_init__(self) -> None:
         for field in dataclasses.fields(self):

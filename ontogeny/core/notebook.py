@@ -9,11 +9,12 @@ def table(
     title: str, header: Sequence[str], rows: Iterable[Sequence[Any]], notes: Iterable[str] = ()
 ) -> str:
     """An HTML table with a caption, and remarks below it."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    head = "".join(f'<th style="text-align: left">{escape(name)}</th>' for name in header)
     body = "".join(
         "<tr>"
         + "".join(
-            f'<td style="text-align: left; white-space: pre-wrap">{escape(str(cell))}</td>'
+            f'<td style="text-align: left; vertical-align: top; white-space: pre-wrap">'
+            f"{escape(_text(cell))}</td>"
             for cell in row
         )
         + "</tr>"
@@ -21,9 +22,21 @@ def table(
     )
     below = "".join(f"<p>{escape(note)}</p>" for note in notes)
     return (
-        f"<table><caption>{escape(title)}</caption>"
+        f'<table><caption style="text-align: left"><b>{escape(title)}</b></caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
     )
+
+
+def _text(cell: Any) -> str:
+    """A value, its parts on lines of their own."""
+    match cell:
+        case dict():
+            return "\n".join(f"{name}: {each}" for name, each in cell.items())
+        case tuple():
+            return "\n".join(map(str, cell))
+        case float():
+            return f"{cell:.6g}"
+    return str(cell)
 
 
 def verdict_table(verdict: Any) -> str:

@@ -17,14 +17,14 @@ class Run:
     """What the probes answered: one curve per probe and seed."""
 
     name: str
-    steps: Int[np.ndarray, " look"]
-    answers: dict[str, Float[np.ndarray, "seed look ..."]]
+    steps: Int[np.ndarray, " evaluation"]
+    answers: dict[str, Float[np.ndarray, "seed evaluation ..."]]
     seeds: tuple[int, ...]
     failures: tuple[str, ...] = ()
     seconds: float = 0.0
     ends: tuple[int, ...] = ()  # the step at which each stage ends
 
-    def curve(self, probe: str) -> Float[np.ndarray, "seed look ..."]:
+    def curve(self, probe: str) -> Float[np.ndarray, "seed evaluation ..."]:
         """A probe's answers over training, seed by seed."""
         if probe not in self.answers:
             hint = did_you_mean(probe, self.answers)
@@ -44,22 +44,22 @@ class Run:
         return self._measure(f"peak {probe}", self.curve(probe).max(axis=1))
 
     def best(self, probe: str, by: str) -> Measurement:
-        """A probe's answer at the look where another, such as the validation loss, is least."""
-        look = self.curve(by).argmin(axis=1)
-        chosen = self.curve(probe)[np.arange(len(look)), look]
+        """A probe's answer at the evaluation where another, such as a validation loss, is least."""
+        best = self.curve(by).argmin(axis=1)
+        chosen = self.curve(probe)[np.arange(len(best)), best]
         return self._measure(f"best {probe}", chosen)
 
     def at(self, probe: str, step: int) -> Measurement:
-        """A probe's answer at the last look up to a step."""
-        place = int(np.searchsorted(self.steps, step, side="right")) - 1
-        return self._measure(f"{probe} at step {self.steps[place]}", self.curve(probe)[:, place])
+        """A probe's answer at the last evaluation up to a step."""
+        last = int(np.searchsorted(self.steps, step, side="right")) - 1
+        return self._measure(f"{probe} at step {self.steps[last]}", self.curve(probe)[:, last])
 
     def first_step_above(self, probe: str, level: float) -> Measurement:
-        """The first look at which a probe has passed a level; not a number if it never does."""
+        """The step of the first evaluation above a level; not a number if there is none."""
         return self._first(self.curve(probe) > level, f"{probe} above {level:g}")
 
     def first_step_below(self, probe: str, level: float) -> Measurement:
-        """The first look at which a probe is below a level; not a number if it never is."""
+        """The step of the first evaluation below a level; not a number if there is none."""
         return self._first(self.curve(probe) < level, f"{probe} below {level:g}")
 
     def _first(self, passed: np.ndarray, what: str) -> Measurement:
@@ -76,16 +76,18 @@ class Run:
         return Measurement(f"{self.name}: {what}" if self.name else what, values, self.failures)
 
     def to_frame(self) -> Any:
-        """All answers in long format: a row per seed, step, probe and entry of its array."""
+        """A pandas data frame, in long format: a row per seed, step, probe and array entry."""
         try:
             pandas = import_module("pandas")
         except ImportError as error:
-            raise ConfigError("to_frame needs pandas: pip install pandas") from error
+            raise ConfigError(
+                "Run.to_frame needs pandas: pip install pandas, or ontogeny[export]"
+            ) from error
         rows: dict[str, list[Any]] = {"seed": [], "step": [], "probe": [], "index": [], "value": []}
         for probe, answers in self.answers.items():
-            for (seed, look, *index), value in np.ndenumerate(answers):
+            for (seed, evaluation, *index), value in np.ndenumerate(answers):
                 rows["seed"].append(self.seeds[seed])
-                rows["step"].append(int(self.steps[look]))
+                rows["step"].append(int(self.steps[evaluation]))
                 rows["probe"].append(probe)
                 rows["index"].append(",".join(map(str, index)))  # empty for a single number
                 rows["value"].append(float(value))

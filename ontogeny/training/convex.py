@@ -38,7 +38,8 @@ class MinimalNorm(Solver):
         batch = now.batch(self.split)
         if batch.at.shape[1] > 1:
             raise ConfigError("MinimalNorm needs one answer token: tokens_per_entity=1")
-        inputs, at, targets, weights = (np.asarray(field) for field in batch)
+        fields = (batch.inputs, batch.at, batch.targets, batch.weights)
+        inputs, at, targets, weights = map(np.asarray, fields)
         asked = weights[:, 0] > 0
         counts = np.zeros((len(inputs), now.task.vocab))
         for position in range(inputs.shape[1]):  # up to where the answer is read
