@@ -48,7 +48,7 @@ class Evidence:
     @property
     def numbers(self) -> str:
         """Our number and its interval, to be read."""
-        return _shown(self.ours, self.low, self.high)
+        return _with_interval(self.ours, self.low, self.high)
 
     def __str__(self) -> str:
         paper = "" if self.paper is None else f", paper {self.paper:g}"
@@ -258,10 +258,10 @@ def summary(values: np.ndarray) -> str:
     """The mean over seeds and its interval, or the shape where there is an array per seed."""
     if values.ndim > 1:
         return f"array of shape {values.shape[1:]}"
-    return _shown(float(np.mean(values)), *interval(values))
+    return _with_interval(float(np.mean(values)), *interval(values))
 
 
-def _shown(mean: float, low: float, high: float) -> str:
+def _with_interval(mean: float, low: float, high: float) -> str:
     return (
         f"{mean:.4g} [{low:.4g}, {high:.4g}]" if np.isfinite([low, high]).all() else f"{mean:.4g}"
     )
