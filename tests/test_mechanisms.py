@@ -44,6 +44,7 @@ from ontogeny import (
 )
 from ontogeny.bench.speed import _Direct
 from ontogeny.core.types import Moment, Trace
+from ontogeny.models.rotary import rotary
 from ontogeny.probes.weights import truncated
 from ontogeny.theory import bigrams, memory
 from ontogeny.theory.hallucination import sequential
@@ -128,7 +129,7 @@ def test_triggers_that_cannot_be(fields, wrong):
 def test_what_followed_a_trigger_follows_it_again(fixed):
     task = Triggers(source="zipf 12", length=60, triggers=3, fixed=fixed, test_rows=32, reads=60)
     batch = jax.jit(lambda key: task.sample((), "test", key))(jr.key(0))
-    inputs, at, targets, weights = map(np.asarray, batch)
+    inputs, at, targets, weights = map(np.asarray, batch[:4])
     for row, places, answers, counted in zip(inputs, at, targets, weights, strict=True):
         for place, answer, there in zip(places, answers, counted, strict=True):
             if there:
@@ -493,22 +494,21 @@ def test_built_hops_make_no_mistake_and_sit_where_theory_puts_them(hops):
     if layers > 1:
         with pytest.raises(ConfigError, match=f"depth={layers}"):
             BuiltHops().solve(now._replace(model=shallow))
-    with pytest.raises(ConfigError, match="places and"):
+    with pytest.raises(ConfigError, match="positions and"):
         AttentionStack(width=4).init(task, jr.key(0))
 
 
 def test_rotary_positions_depend_on_distance_alone():
-    model = Decoder(width=8, heads=1, positions="rotary")
     x = jr.normal(jr.key(0), (2, 1, 8))
 
-    def score(places):
-        turned = model._turned(x, jnp.array(places))
-        return turned[0, 0] @ turned[1, 0]
+    def score(positions):
+        query, key = rotary(x, jnp.array(positions))
+        return query[0] @ key[0]
 
     assert jnp.allclose(score([3, 7]), score([10, 14]), atol=1e-5)
     assert not jnp.allclose(score([3, 7]), score([3, 8]), atol=1e-3)
 
 
 def test_a_decoder_read_layer_by_layer_needs_equal_parts():
-    with pytest.raises(ConfigError, match="not 4 equal parts"):
+    with pytest.raises(ConfigError, match="cannot be shared by 4 layers"):
         Decoder(width=8, heads=2, depth=4, readout="each").init(Hops(values=3, hops=2), jr.key(0))

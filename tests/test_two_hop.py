@@ -63,7 +63,7 @@ def rows(task, split, seed=0):
     batch = task.sample(task.world(jr.key(seed)), split, jr.key(1))
     return [
         (tuple(inputs[: at[0] + 1]), tuple(targets))
-        for inputs, at, targets, weight in zip(*map(np.asarray, batch), strict=True)
+        for inputs, at, targets, weight in zip(*map(np.asarray, batch[:4]), strict=True)
         if weight[0] > 0
     ]
 

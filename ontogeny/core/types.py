@@ -191,22 +191,24 @@ class Moment(NamedTuple):
         return self._replace(key=key)
 
 
-def partition(params: Params, parts: tuple[str, ...]) -> tuple[Params, Params]:
-    """The parameters that move and those that stand still, by the name at the top of the tree."""
-    if not parts:
+def partition(params: Params, trainable: tuple[str, ...]) -> tuple[Params, Params]:
+    """The parameters that are trained and the others, by the name at the top of the tree; all are
+    trained if none is named."""
+    if not trainable:
         return eqx.partition(params, True)
     names = jax.tree_util.tree_map_with_path(
         lambda path, _: jax.tree_util.keystr(path[:1], simple=True), params
     )
     known = sorted(set(jax.tree.leaves(names)))
-    for part in parts:
-        if part not in known:
-            raise ConfigError(f"the model has no parameters {part!r}: {did_you_mean(part, known)}")
-    return eqx.partition(params, jax.tree.map(lambda name: name in parts, names))
+    for group in trainable:
+        if group not in known:
+            hint = did_you_mean(group, known)
+            raise ConfigError(f"the model has no parameters {group!r}: {hint}")
+    return eqx.partition(params, jax.tree.map(lambda name: name in trainable, names))
 
 
 class Until(Component):
-    """A stage ends for a run at the first look where a probe has passed a level."""
+    """A stage ends for a run at the first evaluation where a probe has passed a level."""
 
     probe: str = fields.string(doc="the name of a probe of the experiment")
     level: float = fields.number(doc="the value that it has to pass")
@@ -218,7 +220,7 @@ class Until(Component):
 
 
 class Stage(Component):
-    """A rule that moves the parameters, applied `steps` times. A regime is a tuple of stages."""
+    """A rule that moves the parameters, applied `steps` times. Training is a tuple of stages."""
 
     steps: eqx.AbstractVar[int]
     until: eqx.AbstractVar[Until | None]
@@ -266,7 +268,7 @@ class Solver(Stage):
         return ()
 
     def step(self, now: Moment, memory: Memory) -> tuple[Params, Memory]:
-        """Nothing: by the time a lane is looked at, `perform` has put the solution in place."""
+        """Nothing: the engine puts the solution in place before it evaluates the run."""
         return now.params, memory
 
 
@@ -291,15 +293,17 @@ class Experiment(Component):
 
     def __check_init__(self) -> None:
         super().__check_init__()  # the fields first: what follows relies on them
-        for place, stage in enumerate(self.training):
+        for number, stage in enumerate(self.training):
             if stage.steps % self.evaluations_of(stage):
                 raise ConfigError(
-                    f"training.{place}.steps={stage.steps} is not divisible by "
+                    f"training.{number}.steps={stage.steps} is not divisible by "
                     f"evaluations={self.evaluations}"
                 )
             if stage.until and stage.until.probe not in self.probes:
                 hint = did_you_mean(stage.until.probe, self.probes)
-                raise ConfigError(f"training.{place}.until: no probe {stage.until.probe!r}: {hint}")
+                raise ConfigError(
+                    f"training.{number}.until: no probe {stage.until.probe!r}: {hint}"
+                )
         for part in (*self.training, *self.probes.values()):
             for field, wanted, _ in splits_of(part):
                 if wanted not in self.task.splits:
