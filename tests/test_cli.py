@@ -85,7 +85,7 @@ def test_show_spells_everything_out(folder):
     assert "three sizes" in ontogeny("show", "small_pretrained_models_suffice", cwd=folder)
 
 
-def test_vary_shows_where_the_verdict_flips(folder):
+def test_a_sweep_shows_where_the_verdict_flips(folder):
     out = ontogeny(
         *(
             "sweep",

@@ -603,5 +603,5 @@ def test_with_many_variables_only_the_diagonals_move_and_as_slowly_as_there_are_
     )
     assert float(abs(many.q43_off_diagonal[-1])) < 1e-3 < float(many.q43[-1])
     np.testing.assert_allclose(few.q43, many.q43, atol=0.05)
-    lost = jax.vmap(lambda scores: lego_descent.lost(scores, 2)[-1])(many)
-    assert lost[0] == 0.5 and (jnp.diff(lost) < 0).all() and lost[-1] < 0.2
+    leakage = jax.vmap(lambda scores: lego_descent.leakage(scores, 2)[-1])(many)
+    assert leakage[0] == 0.5 and (jnp.diff(leakage) < 0).all() and leakage[-1] < 0.2

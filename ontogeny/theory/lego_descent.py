@@ -63,7 +63,7 @@ def attention(scores: Scores, chain: int, answer: int) -> tuple[Array, Array]:
     return weights[:chain], weights[chain:]
 
 
-def lost(scores: Scores, chain: int) -> Float[Array, " answer"]:
+def leakage(scores: Scores, chain: int) -> Float[Array, " answer"]:
     """What each answer of a chain pays to clauses that it does not need."""
     paid = [attention(scores, chain, answer) for answer in range(chain)]
     return jnp.stack([1 - looked[n] - kept[-1] for n, (looked, kept) in enumerate(paid)])

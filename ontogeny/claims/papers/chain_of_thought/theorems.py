@@ -207,9 +207,9 @@ def four_numbers_predict_what_attention_learns(trained: Run) -> Iterator[Evidenc
     predicted = []
     for own, others, fitting, rest in zip(*measured, strict=True):
         scores = _descended(LAPTOP_ALGORITHM_ONE, (own + fitting) / 2, (others + rest) / 2)
-        loss = float(jnp.mean(lego_descent.lost(scores, 2)))
-        predicted.append((float(scores.q43), float(scores.q44), loss))
-    q43, q44, leakage_then = np.array(predicted).T
+        off_target = float(jnp.mean(lego_descent.leakage(scores, 2)))
+        predicted.append((float(scores.q43), float(scores.q44), off_target))
+    q43, q44, expected = np.array(predicted).T
     found = trained.final("diagonals")
     for name, diagonal, theory in (("Q43", found[0, 0], q43), ("Q44", found[1, 0], q44)):
         what = f"{trained.name}: diagonal of {name}, as many times the predicted one"
@@ -218,7 +218,7 @@ def four_numbers_predict_what_attention_learns(trained: Run) -> Iterator[Evidenc
         yield replace(diagonal, what=what, values=times).near(1.0, within=0.15)
     leaked = trained.final(leakage(2))
     what = f"{trained.name}: attention leakage at two steps, less what is predicted"
-    yield replace(leaked, what=what, values=leaked.values - leakage_then).near(0.0, within=0.01)
+    yield replace(leaked, what=what, values=leaked.values - expected).near(0.0, within=0.01)
 
 
 def _descended(experiment: Experiment, own: float, other: float) -> lego_descent.Scores:
