@@ -15,7 +15,7 @@ from ontogeny.claims.find import find
 from ontogeny.claims.status import remember
 from ontogeny.claims.verdict import judge
 from ontogeny.engine.program import begin
-from ontogeny.engine.serialize import digest, spell
+from ontogeny.engine.serialize import digest, serialize
 from ontogeny.models.clauses import sentences_of
 from ontogeny.report.explorer import Server
 from ontogeny.report.page import report_page, write
@@ -346,4 +346,4 @@ def test_the_packaged_models_are_those_of_the_code():
     carried = models()
     assert carried.keys() == MODELS.keys()
     for name, model in MODELS.items():
-        assert carried[name]["made"] == digest(spell(model.experiment)), name
+        assert carried[name]["made"] == digest(serialize(model.experiment)), name

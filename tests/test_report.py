@@ -13,7 +13,7 @@ from ontogeny.claims.find import find_one
 from ontogeny.claims.scale import Scale
 from ontogeny.claims.status import AGAIN, remember, standing
 from ontogeny.claims.verdict import judge
-from ontogeny.engine.serialize import spell
+from ontogeny.engine.serialize import serialize
 from ontogeny.report import figures, latex, pack, tables
 from ontogeny.report.interval_plot import interval_plot
 from ontogeny.report.outline import outline
@@ -114,7 +114,7 @@ def test_a_row_without_the_papers_numbers_shows_ours_and_whose_they_are():
 
 
 def test_an_experiment_is_outlined_by_the_paths_that_sweep_takes():
-    text = outline(spell(tiny()))
+    text = outline(serialize(tiny()))
     wanted = (
         "  task: Analogy",
         "    ratio: 2.0",

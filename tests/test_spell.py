@@ -12,16 +12,17 @@ from conftest import tiny
 
 from ontogeny import Analogy, ConfigError
 from ontogeny.engine.modules import outline
-from ontogeny.engine.serialize import code_behind, digest, edit, paths, record, spell
+from ontogeny.engine.serialize import code_behind, digest, edit, paths, record, serialize
 
 
 def test_an_experiment_is_spelled_out_in_full_with_its_defaults():
-    spelled = spell(tiny())
-    assert spelled["task"] == {"is": "ontogeny.tasks.analogy.Analogy", "tuples": 3, "ratio": 2.0}
+    serialized = serialize(tiny())
+    assert serialized["task"] == {"is": "ontogeny.tasks.analogy.Analogy", "tuples": 3, "ratio": 2.0}
     assert (
-        spelled["training"][0]["split"] == "train" and spelled["training"][0]["weight_decay"] == 0.0
+        serialized["training"][0]["split"] == "train"
+        and serialized["training"][0]["weight_decay"] == 0.0
     )
-    assert set(spelled["probes"]) == {"train loss", "success", "resemblance", "imbalance"}
+    assert set(serialized["probes"]) == {"train loss", "success", "resemblance", "imbalance"}
 
 
 def test_every_field_is_in_the_name():
@@ -77,8 +78,8 @@ def test_edits_are_checked_like_anything_written_by_hand():
 
 
 def test_what_cannot_be_spelled_is_refused():
-    with pytest.raises(ConfigError, match="cannot spell out a set"):
-        spell({1, 2})
+    with pytest.raises(ConfigError, match="cannot serialize a set"):
+        serialize({1, 2})
     assert dataclasses.is_dataclass(Analogy)
 
 

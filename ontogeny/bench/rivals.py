@@ -32,7 +32,7 @@ from ..core.types import Batch, Experiment, Moment, Stage
 from ..engine import program
 from ..engine.environment import missing
 from ..engine.runs import specs
-from ..engine.serialize import spell
+from ..engine.serialize import serialize
 from ..engine.store import Store
 from ..models.clauses import ClauseTransformer, sentences_of
 from ..probes.lego import RolloutAccuracy
@@ -190,8 +190,8 @@ def export(experiment: Experiment, stage: Stage, path: Path, batches: int = 4) -
     arrays = {f"params.{name}": leaf for name, leaf in _named(state.params)}
     for n, batch in enumerate(_batches(experiment, stage, state, batches)):
         arrays |= {f"batch{n}.{field}": values for field, values in batch.items()}
-    spelled = {"trainable": ["output"], "weight_decay": 0.0, "batch_size": 0} | spell(stage)
-    kind = spelled["is"].rpartition(".")[2].replace("ReadoutDescent", "Descent")
+    serialized = {"trainable": ["output"], "weight_decay": 0.0, "batch_size": 0} | serialize(stage)
+    kind = serialized["is"].rpartition(".")[2].replace("ReadoutDescent", "Descent")
     chains = list(_chains(experiment, state))
     for n, sentences in enumerate(chains):
         arrays[f"chains{n}.predicates"] = sentences.predicates
@@ -203,11 +203,11 @@ def export(experiment: Experiment, stage: Stage, path: Path, batches: int = 4) -
         arrays |= {f"task.{name}": values for name, values in tables.items()}
     about = {
         "task": type(task).__name__,
-        "drawn": spell(task),
+        "drawn": serialize(task),
         "chains": len(chains),
         "model": type(experiment.model).__name__,
-        "settings": spell(experiment.model),
-        "stage": spelled | {"is": kind},
+        "settings": serialize(experiment.model),
+        "stage": serialized | {"is": kind},
         "batches": batches,
     }
     np.savez(path, about=json.dumps(about), **{k: np.asarray(v) for k, v in arrays.items()})  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ..core.errors import told
+from ..core.errors import one_line
 from ..core.evidence import Evidence, Outcome
 from ..core.external import AnyExperiment
 from ..core.notebook import verdict_table
@@ -124,7 +124,7 @@ def weigh(
     try:
         evidence = judged.weigh(scale, runs)
     except Exception as error:  # of this claim alone: hours of other claims' runs are not in vain
-        failures.append(f"{UNWEIGHED}: {told(error)}")
+        failures.append(f"{UNWEIGHED}: {one_line(error)}")
     return Verdict(judged, scale, evidence, seeds, seconds, failures, changes)
 
 

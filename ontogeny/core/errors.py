@@ -7,7 +7,7 @@ from pathlib import Path
 _LONGEST = 600  # characters of a message that are shown
 
 
-def told(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """An error and the line of the user's that raised it."""
     kind = type(error).__name__
     try:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..core.errors import told
+from ..core.errors import one_line
 from ..core.external import AnyExperiment, External
 from ..core.fields import ConfigError
 from ..core.run import Run
@@ -101,7 +101,7 @@ def _can_be_planned(spec: RunSpec, failures: Failures) -> bool:
         try:
             cost(spec.experiment)
         except Exception as error:
-            failures[spec.label] = str(error) if isinstance(error, ConfigError) else told(error)
+            failures[spec.label] = str(error) if isinstance(error, ConfigError) else one_line(error)
     return spec.label not in failures
 
 

@@ -15,7 +15,7 @@ from ..core.types import Experiment, Solver
 from . import program
 from .files import Arrays
 from .machine import compile_once
-from .serialize import Spelled, code_behind, digest, record
+from .serialize import Serialized, code_behind, digest, record
 from .store import Checkpoint
 
 
@@ -30,7 +30,7 @@ class RunSpec:
     unknown: tuple[str, ...] = ()  # code that has no text: its answers may not be kept
 
     @property
-    def record(self) -> Spelled:
+    def record(self) -> Serialized:
         """All that decides what it answers, but for the seed."""
         return record(self.experiment)
 

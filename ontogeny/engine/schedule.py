@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
-from ..core.errors import told
+from ..core.errors import one_line
 from .runs import RunSpec
 from .store import Record, Store
 from .units import News, Unit
@@ -82,7 +82,7 @@ class WorkerError(RuntimeError):
     def of(cls, error: BaseException) -> "WorkerError":
         """What came up in a worker, as it is sent to the one who asked."""
         made = cls("".join(traceback.format_exception(error)))
-        made.brief = told(error)
+        made.brief = one_line(error)
         return made
 
 

@@ -21,24 +21,24 @@ from ..core.types import Experiment
 from .modules import known_as
 from .sources import Code, code_of
 
-Spelled = dict[str, Any]
+Serialized = dict[str, Any]
 Edited = TypeVar("Edited", bound=Component)
 
 
-def spell(thing: Any) -> Any:
+def serialize(thing: Any) -> Any:
     """A component as JSON: what it is, and every field."""
     match thing:
         case Component():
-            fields = {name: spell(value) for name, value in _fields(thing).items()}
+            fields = {name: serialize(value) for name, value in _fields(thing).items()}
             home = known_as(type(thing).__module__)
             return {"is": f"{home}.{type(thing).__qualname__}", **fields}
         case dict():
-            return {str(name): spell(value) for name, value in thing.items()}
+            return {str(name): serialize(value) for name, value in thing.items()}
         case tuple() | list():
-            return [spell(value) for value in thing]
+            return [serialize(value) for value in thing]
         case None | bool() | int() | float() | str():
             return thing
-    raise ConfigError(f"cannot spell out a {type(thing).__name__}")
+    raise ConfigError(f"cannot serialize a {type(thing).__name__}")
 
 
 def _fields(thing: Component, given: bool = False) -> dict[str, Any]:
@@ -51,10 +51,10 @@ def _names(kind: type[Component], given: bool) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind) if field.init or not given)
 
 
-def record(experiment: AnyExperiment) -> Spelled:
+def record(experiment: AnyExperiment) -> Serialized:
     """All that decides what an experiment answers: its fields, its code and what it reads."""
     code = code_behind(experiment)
-    known = {"experiment": spell(experiment), "sources": dict(sorted(code.modules.items()))}
+    known = {"experiment": serialize(experiment), "sources": dict(sorted(code.modules.items()))}
     known |= {"versions": dict(sorted(code.versions.items()))}
     read = experiment.reads if isinstance(experiment, External) else ()
     return known | ({"files": {path.name: _contents(path) for path in read}} if read else {})
@@ -69,9 +69,9 @@ def _contents(path: Path) -> str:
         return "missing"
 
 
-def digest(spelled: Spelled) -> str:
+def digest(serialized: Serialized) -> str:
     """The name of an experiment, from its record: the same text, the same name."""
-    text = json.dumps(spelled, sort_keys=True)
+    text = json.dumps(serialized, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 

@@ -20,7 +20,7 @@ from ..models.gpt2 import GPT2, IdentityGPT2, ScaledGPT2
 from ..models.gpt2 import Params as GPT2Params
 from .environment import environment
 from .runs import CompiledBatch, specs
-from .serialize import spell
+from .serialize import serialize
 from .units import News
 
 Arrays = dict[str, np.ndarray]
@@ -72,7 +72,7 @@ def write(
         arrays, config = gpt2(experiment, params)
     else:
         arrays = named(params)
-        config = {"experiment": spell(experiment), "seed": seed, "environment": environment()}
+        config = {"experiment": serialize(experiment), "seed": seed, "environment": environment()}
     from safetensors.numpy import save_file
 
     folder.mkdir(parents=True, exist_ok=True)

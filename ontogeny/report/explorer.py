@@ -22,7 +22,7 @@ from ..claims.sweep import changed, parse_change, parse_sweeps
 from ..core.external import AnyExperiment
 from ..core.fields import ConfigError, did_you_mean
 from ..engine.execute import so_far
-from ..engine.serialize import spell
+from ..engine.serialize import serialize
 from ..engine.store import Store
 from . import server as serve
 from .outline import outline
@@ -164,7 +164,7 @@ class Explorer:
         found = so_far(name, experiment, min(most, SEEDS), self.store)
         if found is None:
             return ""
-        return packed(found, experiment, outline=outline(spell(experiment)))
+        return packed(found, experiment, outline=outline(serialize(experiment)))
 
     def runs(self) -> list[dict[str, Any]]:
         """What may be compared: experiments of judged claims, and of sweeps."""

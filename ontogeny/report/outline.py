@@ -3,10 +3,10 @@
 from typing import Any
 
 
-def outline(spelled: dict[str, Any], depth: int = 1) -> str:
+def outline(serialized: dict[str, Any], depth: int = 1) -> str:
     """A spelled-out component as indented lines, by the paths that `sweep` takes."""
-    lines = [spelled["is"].rpartition(".")[2]]
-    for name, value in spelled.items():
+    lines = [serialized["is"].rpartition(".")[2]]
+    for name, value in serialized.items():
         parts = _parts(name, value)
         if parts:
             lines += [f"{'  ' * depth}{n}: {outline(part, depth + 1)}" for n, part in parts.items()]

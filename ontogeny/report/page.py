@@ -21,7 +21,7 @@ from ..claims.scale import JUDGED, Scale
 from ..claims.status import Standing, last_said, standing
 from ..core.evidence import quantile
 from ..engine.files import write_whole
-from ..engine.serialize import digest, paths, record, spell
+from ..engine.serialize import digest, paths, record, serialize
 from ..engine.store import Store
 from . import tables
 from .interval_plot import interval_plot
@@ -178,7 +178,7 @@ def _section(
         "points": [item for item in verdict["evidence"] if item.get("x") is not None],
         "environment": standing.environment,
         "experiments": {
-            name: outline(spell(each)) for name, each in claim.named(standing.scale).items()
+            name: outline(serialize(each)) for name, each in claim.named(standing.scale).items()
         },
         "variations": [v for v in swept if (v["claim"], v["scale"]) == (claim.name, scale)],
     }

@@ -20,7 +20,7 @@ from ..core.types import Experiment, Params, Probe, Stage
 from ..engine.execute import execute
 from ..engine.files import write_whole
 from ..engine.program import begin
-from ..engine.serialize import digest, spell
+from ..engine.serialize import digest, serialize
 from ..models.clauses import ClauseTransformer
 from ..models.embedding_mlp import EmbeddingMLP
 from ..models.induction import MEMORIES, InductionPair
@@ -191,7 +191,7 @@ def packaged(model: PlaygroundModel, run: Run) -> dict[str, Any]:
         "parts": parts,
         **model.names(model.experiment),
     }
-    made = digest(spell(model.experiment))
+    made = digest(serialize(model.experiment))
     return {"made": made, "data": pack(header, b"".join(blob))}
 
 

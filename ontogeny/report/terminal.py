@@ -11,7 +11,7 @@ from ..claims.claim import Claim
 from ..claims.scale import Scale
 from ..claims.sweep import Sweep
 from ..claims.verdict import Verdict
-from ..engine.serialize import spell
+from ..engine.serialize import serialize
 from ..engine.store import Store
 from .outline import outline
 from .tables import badge, evidence, ours, tally, verdicts
@@ -92,7 +92,7 @@ def show_claim(claim: Claim, scale: Scale, last: dict[str, Any] | None, stale: b
         screen.print(f"Not tested here: {claim.untested}")
         return
     for name, experiment in claim.named(scale).items():
-        screen.print(f"[bold]{name}[/]: {outline(spell(experiment))}", highlight=False)
+        screen.print(f"[bold]{name}[/]: {outline(serialize(experiment))}", highlight=False)
     screen.print()
     if last:
         screen.print(badge(last["outcome"]))
@@ -135,8 +135,8 @@ def run_row(store: Store, name: str, described: dict[str, Any]) -> dict[str, Any
     }
 
 
-def _kind(spelled: dict[str, Any]) -> str:
-    return str(spelled["is"]).rpartition(".")[2]
+def _kind(serialized: dict[str, Any]) -> str:
+    return str(serialized["is"]).rpartition(".")[2]
 
 
 def in_bytes(size: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..core.fields import ConfigError, did_you_mean
 from ..core.types import Experiment, Model, Probe, Task, Until
-from ..engine.serialize import digest, spell
+from ..engine.serialize import digest, serialize
 from ..probes.behaviour import Accuracy, Loss, SequenceAccuracy
 from ..tasks.analogy import Analogy
 from ..tasks.facts import Facts
@@ -193,7 +193,7 @@ BATTERIES = {"quick": 1, "full": 10}
 def signature(benchmarks: tuple[Benchmark, ...]) -> str:
     """A digest of these benchmarks: scores can be compared where it is the same."""
     measured = [  # without descriptions: their words may change
-        spell(each._replace(skills=tuple(s._replace(description="") for s in each.skills)))
+        serialize(each._replace(skills=tuple(s._replace(description="") for s in each.skills)))
         for each in benchmarks
     ]
     return digest({"benchmarks": measured, "shape": [VOCAB, LENGTH], "learnt": LEARNT})

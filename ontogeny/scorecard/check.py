@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from ..core.errors import told
+from ..core.errors import one_line
 from ..core.fields import ConfigError
 from ..engine.machine import known
 from .battery import LENGTH, VOCAB
@@ -94,7 +94,7 @@ def _run(forward: Forward, tokens: np.ndarray, name: str) -> np.ndarray:
         raise ConfigError(f"{name}: {error}") from error
     except Exception as error:
         raise ConfigError(
-            f"{name} failed on tokens of shape {tokens.shape}, {_shown(tokens)}: {told(error)}"
+            f"{name} failed on tokens of shape {tokens.shape}, {_shown(tokens)}: {one_line(error)}"
         ) from error
 
 
@@ -158,7 +158,7 @@ def _trainable(module: Any, tokens: np.ndarray, name: str) -> None:
     try:
         module(torch.tensor(tokens)).square().mean().backward()
     except Exception as error:
-        raise ConfigError(f"{name} cannot be trained: {told(error)}") from error
+        raise ConfigError(f"{name} cannot be trained: {one_line(error)}") from error
     gradients = [p.grad for p in module.parameters() if p.grad is not None]
     if not gradients:
         raise ConfigError(f"{name} cannot be trained: its logits do not depend on its parameters")

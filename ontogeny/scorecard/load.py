@@ -24,7 +24,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from ..core.errors import told
+from ..core.errors import one_line
 from ..core.fields import ConfigError, did_you_mean
 from ..core.types import Model
 
@@ -113,7 +113,7 @@ def _module(location: str, digest: str) -> ModuleType:
         return module
     except Exception as error:
         name = Path(location).name if location.endswith(".py") else location
-        raise ConfigError(f"{name} cannot be imported: {told(error)}") from error
+        raise ConfigError(f"{name} cannot be imported: {one_line(error)}") from error
 
 
 def build(factory: Any, vocab: int, length: int, key: Key[Array, ""]) -> Any:
@@ -140,7 +140,7 @@ def build(factory: Any, vocab: int, length: int, key: Key[Array, ""]) -> Any:
         given = ", ".join(f"{name}={arguments[name]}" for name in ("vocab", "length"))
         more = "".join(f", {name}=…" for name in arguments if name in ("key", "rngs"))
         name = getattr(factory, "__name__", "it")
-        raise ConfigError(f"{name}({given}{more}) failed: {told(error)}") from error
+        raise ConfigError(f"{name}({given}{more}) failed: {one_line(error)}") from error
 
 
 def kind_of(module: Any) -> str:

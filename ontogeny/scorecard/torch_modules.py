@@ -14,7 +14,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from ..core.errors import told
+from ..core.errors import one_line
 from ..core.external import External, Trainer
 from ..core.fields import ConfigError, by_name, component, count, number, string
 from ..core.types import Batch, Moment, Probe, Trace, World
@@ -154,7 +154,7 @@ class _TorchTrainer(Trainer):
             first = ", ".join(map(str, tokens[0][:8].tolist()))
             more = ", …" if tokens.shape[1] > 8 else ""
             raise ConfigError(
-                f"{told(error)}, on tokens of shape {tuple(tokens.shape)}, [{first}{more}] first"
+                f"{one_line(error)}, on tokens of shape {tuple(tokens.shape)}: [{first}{more}]"
             ) from error
         at = self.torch.tensor(np.asarray(batch.at), dtype=self.torch.long)
         rows = self.torch.arange(len(at))[:, None]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from ...core.errors import told
+from ...core.errors import one_line
 from ...core.fields import ConfigError
 from ..machine import memory
 from ..schedule import Done, Failures, Pool, Progress, given_up, note
@@ -35,7 +35,7 @@ class Here(Pool):
                 except (Exception, SystemExit) as error:
                     if failures is None:
                         raise
-                    brief = str(error) if isinstance(error, ConfigError) else told(error)
+                    brief = str(error) if isinstance(error, ConfigError) else one_line(error)
                     progress.failed(unit, note(failures, unit, brief))
             progress.finished(unit)
             if records is not None:

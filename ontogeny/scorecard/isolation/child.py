@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from ...core.errors import told
+from ...core.errors import one_line
 from ...core.fields import ConfigError
 from ...core.process import die_with_parent, exit_at_once
 from ...engine.execute import execute
@@ -153,7 +153,9 @@ def _examine(request: dict[str, Any], channel: Channel) -> None:
                 steps[benchmark.name] = candidate.operations(benchmark, learning_rate)
                 ready.append(benchmark)
             except Exception as error:
-                failures[label(candidate, benchmark)] = f"it could not be planned: {told(error)}"
+                failures[label(candidate, benchmark)] = (
+                    f"it could not be planned: {one_line(error)}"
+                )
     planned = experiments(candidate, tuple(ready), learning_rate)
     runs = {name: specs(name, each, range(seeds)) for name, each in planned.items()}
     channel.send(
@@ -186,7 +188,7 @@ def main() -> None:
         if type(error) is ConfigError:
             channel.send(done="invalid", why=str(error))
         else:
-            channel.send(done="raised", why=f"it raised {told(error)}")
+            channel.send(done="raised", why=f"it raised {one_line(error)}")
     exit_at_once(0)
 
 
