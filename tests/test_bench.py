@@ -144,12 +144,12 @@ def test_a_program_answers_chains_as_the_laboratory_does(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(rivals.PROGRAMS))
     programs = importlib.import_module("programs")
     params = {k[7:]: torch.tensor(stored[k]) for k in stored if k.startswith("params.")}
-    program = programs.ClauseTransformer(params, {"heads": model.heads})
+    rival = programs.ClauseTransformer(params, {"heads": model.heads})
     state = jax.jit(partial(program.begin, experiment))(jnp.zeros((), int))
     for n, split in enumerate(probes):
         batch = jax.jit(partial(task.sample, split=split))(state.world, key=jax.random.key(0))
         asked = (torch.tensor(stored[f"chains{n}.{name}"]) for name in ("predicates", "answer"))
-        theirs = program.follow(*(each.long() for each in asked))
+        theirs = rival.follow(*(each.long() for each in asked))
         ours = jax.jit(partial(rollout, model, task=task))(state.params, batch)
         assert len(np.unique(ours)) > 3  # it does not always say the same
         np.testing.assert_array_equal(theirs, ours)
