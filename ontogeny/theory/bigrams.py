@@ -57,8 +57,8 @@ def named(source: str) -> str:
 def bigrams(source: str) -> Bigrams:
     """The table of a source."""
     if source == "shakespeare":
-        held = json.loads(files(__package__).joinpath("shakespeare.json").read_text())
-        return Bigrams(tuple(held["characters"]), np.array(held["bigrams"], float))
+        stored = json.loads(files(__package__).joinpath("shakespeare.json").read_text())
+        return Bigrams(tuple(stored["characters"]), np.array(stored["bigrams"], float))
     if law := _law(source):
         return _LAWS[law[0]](law[1])
     path, _, mark = source.partition("#")

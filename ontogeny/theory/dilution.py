@@ -2,7 +2,7 @@
 
 An answer is given its next by two clauses: a predicate and itself. After t answers to a chain of L
 actions, L + t - 1 other clauses are in sight. If each of them weighs w times as much as those two
-together, the attention lost to them has the odds w (L + t - 1).
+together, the attention leakage to them has the odds w (L + t - 1).
 """
 
 import numpy as np
@@ -14,10 +14,10 @@ def others(chain: int) -> Float[np.ndarray, " answer"]:
     return chain - 1.0 + np.arange(chain)
 
 
-def weight(lost: Float[np.ndarray, "*seed answer"]) -> Float[np.ndarray, "*seed"]:
+def weight(leakage: Float[np.ndarray, "*seed answer"]) -> Float[np.ndarray, "*seed"]:
     """What another clause weighs, given what every answer of a chain loses."""
-    odds = lost / (1 - lost)
-    return np.asarray(np.mean(odds / others(lost.shape[-1]), axis=-1))
+    odds = leakage / (1 - leakage)
+    return np.asarray(np.mean(odds / others(leakage.shape[-1]), axis=-1))
 
 
 def diluted(weight: Float[np.ndarray, "*seed"], chain: int) -> Float[np.ndarray, "*seed answer"]:

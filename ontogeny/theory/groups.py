@@ -180,22 +180,22 @@ def generated(generators: Sequence[Sequence[int]], name: str = "") -> Action:
         if len(found) > LARGEST:
             raise BadGroup(f"{name or 'the group'} has more than {LARGEST} elements")
     table = np.array(sorted(found))
-    marks = np.random.default_rng(0).integers(2**62, size=points)  # a row is told by its sum
+    marks = np.random.default_rng(0).integers(2**62, size=points)  # a row is identified by its sum
     place = np.argsort(table @ marks)
-    told = (table @ marks)[place]
-    product = np.stack([place[np.searchsorted(told, one[table] @ marks)] for one in table])
+    sums = (table @ marks)[place]
+    product = np.stack([place[np.searchsorted(sums, one[table] @ marks)] for one in table])
     return Action(name or "generated", product, table)
 
 
 def cyclic(states: int) -> Action:
     """Turns of so many states in a circle."""
-    return generated([_turned(states)], f"C{states}")
+    return generated([_rotated(states)], f"C{states}")
 
 
 def symmetric(states: int) -> Action:
     """All permutations."""
     swapped = [1, 0, *range(2, states)] if states > 1 else [0]
-    return generated([_turned(states), swapped], f"S{states}")
+    return generated([_rotated(states), swapped], f"S{states}")
 
 
 def alternating(states: int) -> Action:
@@ -208,7 +208,7 @@ def dihedral(states: int) -> Action:
     """Turns and reflections of a polygon."""
     if states < 3:
         raise BadGroup(f"D{states}: a polygon has three corners or more")
-    return generated([_turned(states), [-i % states for i in range(states)]], f"D{states}")
+    return generated([_rotated(states), [-i % states for i in range(states)]], f"D{states}")
 
 
 FAMILIES = {"C": cyclic, "S": symmetric, "A": alternating, "D": dihedral}
@@ -266,5 +266,5 @@ def _cycled(cycles: Sequence[tuple[int, ...]], points: int) -> list[int]:
     return to
 
 
-def _turned(states: int) -> list[int]:
+def _rotated(states: int) -> list[int]:
     return [(i + 1) % states for i in range(states)]

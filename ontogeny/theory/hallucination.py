@@ -20,9 +20,9 @@ from jaxtyping import Float, Int
 class Learning(NamedTuple):
     """The loss, the relation's part of it and the chance of the right relation, step by step."""
 
-    steps: Int[np.ndarray, " look"]
-    loss: Float[np.ndarray, " look"]
-    relation_loss: Float[np.ndarray, " look"]
+    steps: Int[np.ndarray, " evaluation"]
+    loss: Float[np.ndarray, " evaluation"]
+    relation_loss: Float[np.ndarray, " evaluation"]
 
     def falls_below(self, level: float, every: int = 1) -> float:
         """The first of every so many steps with a loss below a level; not a number if none is."""

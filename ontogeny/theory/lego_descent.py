@@ -56,7 +56,7 @@ class Neurons(NamedTuple):
 
 
 def attention(scores: Scores, chain: int, answer: int) -> tuple[Array, Array]:
-    """What the nth answer (from 0) pays to each predicate and to each answer so far."""
+    """The attention of the nth answer (from 0) to each predicate and to each answer so far."""
     predicates = jnp.where(jnp.arange(chain) == answer, scores.q43, scores.q43_off_diagonal)
     answers = jnp.where(jnp.arange(answer + 1) == answer, scores.q44, scores.q44_off_diagonal)
     weights = jax.nn.softmax(jnp.concatenate([predicates, answers]))
@@ -64,9 +64,10 @@ def attention(scores: Scores, chain: int, answer: int) -> tuple[Array, Array]:
 
 
 def leakage(scores: Scores, chain: int) -> Float[Array, " answer"]:
-    """What each answer of a chain pays to clauses that it does not need."""
-    paid = [attention(scores, chain, answer) for answer in range(chain)]
-    return jnp.stack([1 - looked[n] - kept[-1] for n, (looked, kept) in enumerate(paid)])
+    """ε of each answer of a chain: its attention to clauses that it does not need."""
+    weights = [attention(scores, chain, answer) for answer in range(chain)]
+    needed = [predicates[n] + answers[-1] for n, (predicates, answers) in enumerate(weights)]
+    return 1 - jnp.stack(needed)
 
 
 def loss(
@@ -75,9 +76,9 @@ def loss(
     """The mean cross-entropy of the values, over all chains of actions and all beginnings."""
     actions, values = table.shape
     acting = np.indices((actions,) * chain + (values,)).reshape(chain + 1, -1)
-    held = [acting[-1]]
+    reached = [acting[-1]]
     for action in acting[:-1]:
-        held.append(table[action, held[-1]])
+        reached.append(table[action, reached[-1]])
 
     def marked(tokens: list[np.ndarray], weights: Array, kinds: int) -> Float[Array, "row kind"]:
         """For each token: own times what is paid to it, other times what is paid to others."""
@@ -86,12 +87,12 @@ def loss(
 
     total = jnp.zeros(())
     for answer in range(chain):
-        looked, kept = attention(scores, chain, answer)
-        of_action = marked(list(acting[:-1]), looked, actions)
-        of_value = marked(held[: answer + 1], kept, values)
-        made = (of_action[:, :, None] + of_value[:, None, :]).reshape(len(held[0]), -1)
+        of_predicates, of_answers = attention(scores, chain, answer)
+        of_action = marked(list(acting[:-1]), of_predicates, actions)
+        of_value = marked(reached[: answer + 1], of_answers, values)
+        made = (of_action[:, :, None] + of_value[:, None, :]).reshape(len(reached[0]), -1)
         outputs = jax.nn.log_softmax(neurons.answer(made, table))
-        total -= jnp.mean(jnp.take_along_axis(outputs, held[answer + 1][:, None], axis=1))
+        total -= jnp.mean(jnp.take_along_axis(outputs, reached[answer + 1][:, None], axis=1))
     return total / chain
 
 

@@ -6,7 +6,7 @@ W = Σ_z (u_f(z) - mean u) e_zᵀ up to a factor. Asked with e_z,
     the right answer scores    1 + c,              c ~ N(0, (N - 1) / d²)
     another, u' of e', scores  r u'·v + e'·e_z,    r² = 1 + (N - 1) / d + 2 c
 
-where r v, v a unit vector, is the sum of all answers, each as far as its key looks like e_z. Both
+where r v, v a unit vector, is the sum of all answers, each as far as its key resembles e_z. Both
 inner products are those of random directions. The item is recalled if the right answer is
 above all N - 1 others (`one_step_recall`).
 """

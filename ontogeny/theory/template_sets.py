@@ -76,11 +76,11 @@ def match_to_sample() -> Strings:
     """
     patterns = sorted({pattern(p) for p in product(range(3), repeat=3)})
 
-    def spelled(shape: tuple[int, ...], first: int) -> str:
+    def written(shape: tuple[int, ...], first: int) -> str:
         return "".join(GREEK[first + place] for place in shape)
 
     return tuple(
-        f"{spelled(sample, 0)}{spelled(one, 3)}{spelled(two, 6)}: {'+1' if one == sample else '-1'}"
+        f"{written(sample, 0)}{written(one, 3)}{written(two, 6)}: {'+1' if one == sample else '-1'}"
         for sample in patterns
         for other in patterns
         if other != sample

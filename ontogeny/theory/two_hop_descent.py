@@ -71,7 +71,7 @@ def begun(size: float) -> Descended:
 def descent(
     N: int, steps: int, learning_rate: float, size: float, identity: bool = True, ratio: float = 1.0
 ) -> Iterator[Descended]:
-    """The model before training and after each step on the mean cross-entropy of all that is told:
+    """The model before training and after each step on the mean cross-entropy of the training set:
     first hops and identities count `ratio` times as much as last hops."""
     state = begun(size)
     yield state
@@ -129,7 +129,7 @@ def _residual(
 def flow(
     N: int, times: Sequence[float], size: float, identity: bool = True, ratio: float = 1.0
 ) -> list[Descended]:
-    """Descent by ever smaller steps, at some times (steps × rate), for any N in a second."""
+    """Gradient flow, at some times (steps × learning rate), for any N in a second."""
     from scipy.integrate import solve_ivp
 
     start = begun(size)
