@@ -196,7 +196,7 @@ def test_steps_that_were_not_taken_are_not_counted(store):
     ended = GradientDescent(steps=20, learning_rate=1.0, until=Until("train loss", 100.0))
     experiment = tiny(training=(ended, GradientDescent(steps=20, learning_rate=0.1)))
     execute({"x": experiment}, seeds=2, store=store)
-    assert rivals.taught("x", experiment, 2, store) == [2 * 4, 2 * 20]
+    assert rivals.steps_trained("x", experiment, 2, store) == [2 * 4, 2 * 20]
 
 
 def test_without_torch_it_says_how_to_get_it(monkeypatch):

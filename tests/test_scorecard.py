@@ -266,7 +266,7 @@ def test_identities_change_nothing_at_first_and_are_trained():
         return jnp.sum(more(params, inputs, at).outputs[:, 3])
 
     slopes = jax.grad(total)(theirs).blocks.identities
-    assert (np.abs(slopes.match).sum() > 0) and (np.abs(slopes.copy).sum() > 0)
+    assert (np.abs(slopes.kq_identity).sum() > 0) and (np.abs(slopes.vo_identity).sum() > 0)
 
 
 def result_of(name, accuracy, samples=None):

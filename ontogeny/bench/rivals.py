@@ -108,10 +108,10 @@ def judged(claim: Claim, folder: Path, store: str = "store") -> dict[str, float]
     words = [sys.executable, "-m", "ontogeny.cli.main", "judge", claim.name]
     words += ["--store", str(folder / store)]
     fresh = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
-    with (folder / "said").open("w") as said:
+    with (folder / "output.txt").open("w") as output:
         began, largest = time.perf_counter(), 0.0
         process = subprocess.Popen(
-            words, env=fresh, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+            words, env=fresh, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
             while process.poll() is None:
@@ -122,7 +122,7 @@ def judged(claim: Claim, folder: Path, store: str = "store") -> dict[str, float]
             process.terminate()  # if this was interrupted
         seconds = time.perf_counter() - began
     if process.returncode:
-        raise RuntimeError(f"{' '.join(words)}\n{(folder / 'said').read_text()}")
+        raise RuntimeError(f"{' '.join(words)}\n{(folder / 'output.txt').read_text()}")
     return {"seconds": seconds, "memory": largest}
 
 
@@ -145,8 +145,8 @@ def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float
     for name, experiment in experiments.items():
         if isinstance(experiment, External) or type(experiment.model).__name__ not in KINDS:
             continue
-        taken = taught(name, experiment, claim.seeds, Store(folder / "store"))
-        for place, stage in enumerate(experiment.training):
+        taken = steps_trained(name, experiment, claim.seeds, Store(folder / "store"))
+        for index, stage in enumerate(experiment.training):
             kind = jax.tree.structure((experiment.model, stage)), experiment.task.length
             if kind not in known:
                 file = folder / "data.npz"
@@ -154,7 +154,7 @@ def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float
                 known[kind] = trained(file, mode, steps)
                 seconds += known[kind]["start"]
             cost, evaluations = known[kind], claim.seeds * experiment.evaluations_of(stage)
-            seconds += taken[place] * (cost["step"] + cost["drawing"])
+            seconds += taken[index] * (cost["step"] + cost["drawing"])
             seconds += evaluations * (_asked(experiment) * cost["row"] + cost["following"])
             memory = max(memory, known[kind]["memory"])
     return {"seconds": seconds, "memory": memory, "step": min(k["step"] for k in known.values())}
@@ -171,15 +171,15 @@ def _asked(experiment: Experiment) -> int:
     return rows
 
 
-def taught(name: str, experiment: Experiment, seeds: int, store: Store) -> list[int]:
+def steps_trained(name: str, experiment: Experiment, seeds: int, store: Store) -> list[int]:
     """Steps that the runs of an experiment took in each stage, early ends included."""
     taken, began = [0] * len(experiment.training), 0
-    for place, stage in enumerate(experiment.training):
+    for index, stage in enumerate(experiment.training):
         for each in specs(name, experiment, range(seeds)):
             record = store.load(each.name)
             assert record is not None
-            ended = record.environment["ended"].get(str(place), began + stage.steps)
-            taken[place] += ended - began
+            ended = record.environment["ended"].get(str(index), began + stage.steps)
+            taken[index] += ended - began
         began += stage.steps
     return taken
 

@@ -188,9 +188,9 @@ def _train(experiment: Experiment, runs: int, repeats: int) -> dict[str, float]:
     states = [program.enter_all(stacked, *row, stage=0) for row in zip(rows, began, strict=True)]
 
     def advance() -> None:
-        for place, seeds in enumerate(rows):
-            before = states[place]
-            states[place] = program.advance_all(
+        for index, seeds in enumerate(rows):
+            before = states[index]
+            states[index] = program.advance_all(
                 stacked, seeds, before, start, active, 0, stage.steps
             )
         jax.block_until_ready(states)
@@ -205,9 +205,9 @@ def _fastest(works: list[Callable[[], Any]], repeats: int) -> list[float]:
     """The least time of each, taken in turns: what the machine does when nothing else runs."""
     best = [float("inf")] * len(works)
     for turn in range(repeats + 1):
-        for place, work in enumerate(works):
+        for index, work in enumerate(works):
             began = time.perf_counter()
             work()
             if turn:  # the first turn compiles
-                best[place] = min(best[place], time.perf_counter() - began)
+                best[index] = min(best[index], time.perf_counter() - began)
     return best

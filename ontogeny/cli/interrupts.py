@@ -1,8 +1,8 @@
 """An interrupt ends any command soon, whatever it is at, and never in the middle of an import:
-there it would be lost, be told as something else, or crash a library that is half loaded.
+there it would be lost, be reported as another error, or crash a library that is half loaded.
 
-Python hears a signal between two of its own instructions: not while a program is compiled, nor
-while weights are loaded. So a thread is told by the system itself, and ends the process if the
+Python handles a signal between two of its own instructions: not while a program is compiled, nor
+while weights are loaded. So a thread reads signals from a pipe, and ends the process if the
 command has not come to an end in time.
 """
 

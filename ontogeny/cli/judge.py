@@ -63,8 +63,8 @@ def judge(
     Runs are kept in the store: what has finished is not run again, and what was interrupted is
     resumed.
     """
-    place, json_ = store_at(store), output_file(json_)
-    with executor(place, workers, on) as execute:
+    opened, json_ = store_at(store), output_file(json_)
+    with executor(opened, workers, on) as execute:
         from ..claims.find import find  # only now: the forkserver imports at the same time
         from ..claims.verdict import judge as judge_claims
         from ..claims.verdict import write_json
@@ -78,7 +78,7 @@ def judge(
     show_verdicts([verdict.as_json() for verdict in verdicts])
     with saving() as save:
         for verdict in verdicts:
-            save(f"the verdict on {verdict.claim.name}", remember, place, verdict)
+            save(f"the verdict on {verdict.claim.name}", remember, opened, verdict)
         if json_:
             save(f"--json {json_}", write_whole, json_, write_json(verdicts))
     if broken := [verdict.claim.name for verdict in verdicts if verdict.failed]:
@@ -92,9 +92,9 @@ def show(claim: ClaimName, /, *, scale: ScaleName = "laptop", store: StorePath =
     from ..claims.status import status
     from ..report.terminal import show_claim
 
-    chosen, place, size = find_one(claim), store_at(store), scale_of(scale)
-    last = place.verdict(f"{chosen.name}.{size}")
-    show_claim(chosen, size, last, status(chosen, place, size)["stale"])
+    chosen, opened, size = find_one(claim), store_at(store), scale_of(scale)
+    last = opened.verdict(f"{chosen.name}.{size}")
+    show_claim(chosen, size, last, status(chosen, opened, size)["stale"])
 
 
 @app.command(
@@ -134,20 +134,20 @@ def sweep(
     from ..report import figures
     from ..report.terminal import show_sweep
 
-    chosen, place, size = find_one(claim), store_at(store), scale_of(scale)
+    chosen, opened, size = find_one(claim), store_at(store), scale_of(scale)
     json_, out = output_file(json_), figure_file(out)
     changes = [sweeps_of.parse_change(text) for text in set_ or []]
     sweeps = sweeps_of.parse_sweeps(sweep or [])
-    with executor(place, workers, on) as execute:
+    with executor(opened, workers, on) as execute:
         found = sweeps_of.sweep(chosen, execute, changes, sweeps, size, seeds)
     show_sweep(found)
-    path = out or place.root / "figures" / f"sweep-{chosen.name}.png"
+    path = out or opened.root / "figures" / f"sweep-{chosen.name}.png"
     figure = figures.sweep(found)
     with saving() as save:
         if sweeps:
             record = sweeps_of.as_record(found, changes, size)
             asked = {key: record[key] for key in ("claim", "scale", "seeds", "changes", "sweeps")}
-            save("the sweep", place.save_variation, digest(asked), record)
+            save("the sweep", opened.save_variation, digest(asked), record)
         if json_:
             text = json.dumps(sweeps_of.as_json(found), indent=1) + "\n"
             save(f"--json {json_}", write_whole, json_, text)

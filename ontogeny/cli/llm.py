@@ -59,16 +59,16 @@ def llm(
     from ..llm.download import DEFAULT
     from ..report.terminal import show_verdicts
 
-    place, chosen, json_ = store_at(store), asked_of(claim, model), output_file(json_)
+    opened, chosen, json_ = store_at(store), asked_of(claim, model), output_file(json_)
     changes = [parse_change(text) for text in set_ or []]
-    with executor(place, workers, on) as execute:
+    with executor(opened, workers, on) as execute:
         judged = sweep(chosen, execute, changes, {}, Scale.LAPTOP, seeds)
     verdicts = list(judged.verdicts.values())
     show_verdicts([verdict.as_json() for verdict in verdicts])
     print(verdicts[0].command)
     with saving() as save:
         if model == DEFAULT and not changes:  # a store remembers verdicts on unchanged claims
-            save(f"the verdict on {chosen.name}", remember, place, verdicts[0])
+            save(f"the verdict on {chosen.name}", remember, opened, verdicts[0])
         if json_:
             save(f"--json {json_}", write_whole, json_, write_json(verdicts))
 

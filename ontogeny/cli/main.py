@@ -19,7 +19,7 @@ from .exits import REFUSED, Output, explain, printable, refuse_old_names
 def run(words: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 done, 1 failed or not all saved, 2 bad request.
 
-    What a user can mend is said in one line, and so is a bug of ours."""
+    An error that the user can mend is one line, and so is an internal error."""
     output = Output(sys.stdout)
     problem, code = "", 0
     with redirect_stdout(cast(TextIO, output)):

@@ -43,19 +43,19 @@ def runs(
     from ..engine.store import entries
     from ..report.terminal import in_bytes, run_row, show_runs
 
-    place = store_at(store)
+    opened = store_at(store)
     if prune:
-        freed = place.prune(wanted())
-        print(f"freed {in_bytes(freed)}; {in_bytes(place.size('runs'))} left in {place.root}")
+        freed = opened.prune(wanted())
+        print(f"freed {in_bytes(freed)}; {in_bytes(opened.size('runs'))} left in {opened.root}")
         return
-    rows = [run_row(place, name, described) for name, described in entries(place)]
+    rows = [run_row(opened, name, described) for name, described in entries(opened)]
     if json_:
         print(json.dumps(rows, indent=1))
         return
     show_runs(rows)
-    sizes = {kind: place.size(kind) for kind in ("runs", "partial", "damaged")}
-    told = ", ".join(f"{kind} {in_bytes(size)}" for kind, size in sizes.items())
-    print(f"{len(rows)} runs in {place.root}: {told}")
+    sizes = {kind: opened.size(kind) for kind in ("runs", "partial", "damaged")}
+    text = ", ".join(f"{kind} {in_bytes(size)}" for kind, size in sizes.items())
+    print(f"{len(rows)} runs in {opened.root}: {text}")
 
 
 @app.command(
@@ -85,13 +85,13 @@ def export(
         raise ConfigError(
             f"unknown format {format_!r}: {did_you_mean(format_, ['csv', 'parquet'])}"
         )
-    scales, place = [scale_of(scale)] if scale else list(JUDGED), store_at(store)
+    scales, opened = [scale_of(scale)] if scale else list(JUDGED), store_at(store)
     out = output_folder(out, "--out")
     claims = find(list(patterns) or ["all"])
 
     def known() -> Iterator[Standing]:
         for chosen, size in product(claims, scales):
-            if found := standing(chosen, place, size):
+            if found := standing(chosen, opened, size):
                 yield found
 
     evidence: list[tables.Row] = []

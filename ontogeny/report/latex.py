@@ -57,7 +57,7 @@ def table(standing: Standing) -> str:
 
 
 def references(claims: Iterable[Claim]) -> str:
-    """BibTeX of the sources, and of the articles that a claim's place names. What a source does not
+    """BibTeX of the sources, and of the articles that a claim cites. What a source does not
     say of itself is left out."""
     entries = {}
     for claim in claims:

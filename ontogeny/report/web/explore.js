@@ -85,7 +85,7 @@ explore.show = ({ works, started }) => {
         }),
       );
     rows.push(line);
-    if (failed) rows.push(lab.element("pre", { text: started.said.join("\n") }));
+    if (failed) rows.push(lab.element("pre", { text: started.output.join("\n") }));
   }
   const box = $("working"),
     said = rows.map((row) => row.outerHTML).join("");

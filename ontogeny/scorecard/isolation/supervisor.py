@@ -244,18 +244,18 @@ class _Supervisor:
                 self.pace = None
                 progress.finished(self.units[number])
 
-    def _unit(self, told: dict[str, Any]) -> Unit:
+    def _unit(self, described: dict[str, Any]) -> Unit:
         """A unit whose runs are in the other process."""
         clocks = self.found.clocks
-        unit = self.units[told["number"]] = Unit(
+        unit = self.units[described["number"]] = Unit(
             tuple(
                 RunSpec(
                     label, RemoteExperiment(clocks[label][-1], len(clocks[label]) - 1), seed, name
                 )
-                for label, seed, name in told["runs"]
+                for label, seed, name in described["runs"]
             ),
-            told["cost"],
-            first=told["first"],
+            described["cost"],
+            first=described["first"],
         )
         return unit
 
