@@ -8,14 +8,14 @@ def triggers(task: dict[str, Tensor], settings: dict[str, object]) -> dict[str, 
     """Bigrams of a text, but that each of the commonest tokens is always followed by the same."""
     rows, length, reads = (int(str(settings[name])) for name in ("rows", "length", "reads"))
     marked = task["commonest"]
-    triggers = torch.randint(len(task["first"]), (rows, len(marked)))
+    followers = torch.randint(len(task["first"]), (rows, len(marked)))
     begin, upto = task["first"].cumsum(0), task["after"].cumsum(1)
     chances = torch.rand(length + 1, rows)
     tokens = [torch.searchsorted(begin, chances[0]).clamp(max=len(begin) - 1)]
     for chance in chances[1:]:
         usual = (upto[tokens[-1]] <= chance[:, None]).sum(1).clamp(max=len(begin) - 1)
         asked = tokens[-1][:, None] == marked
-        tokens.append(torch.where(asked.any(1), (asked * triggers).sum(1), usual))
+        tokens.append(torch.where(asked.any(1), (asked * followers).sum(1), usual))
     drawn = torch.stack(tokens, 1)
     seen = drawn[:, :, None] == marked
     known = ((seen * seen.cumsum(1)).sum(2) > 1)[:, :-1]
