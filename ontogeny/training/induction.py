@@ -30,7 +30,7 @@ class BuiltHead(Solver):
         p: Pair = now.params
         own = p.tokens[now.task.commonest] if now.task.fixed else p.tokens
         scores = self.strength * now.model.width**0.5  # which attention divides by √d
-        # the first position has none before it and attends to itself, so that it looks as if it
+        # the first position has none before it and attends to itself, so that it acts as if it
         # followed its own token: W_K² is made to repel triggers from there
         return p._replace(
             key1=_memory(p.positions[1:], p.positions[:-1], scores),

@@ -29,8 +29,8 @@ class MarginDescent(_Descent):
         level, gradient = jax.value_and_grad(loss)(now.params)
         # -level is the smoothed margin γ. For a model of degree two |∇γ|² grows like γ, and with it
         # γ exponentially, until steps overshoot; divided by γ, the margin grows linearly
-        rate = self.learning_rate / jnp.maximum(1.0, -level)
-        return jax.tree.map(lambda p, g: p - rate * g, now.params, gradient), memory
+        step_size = self.learning_rate / jnp.maximum(1.0, -level)
+        return jax.tree.map(lambda p, g: p - step_size * g, now.params, gradient), memory
 
 
 def log_exponential_loss(
