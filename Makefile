@@ -30,9 +30,9 @@ test: .venv/tested
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal
 
-# The core tests: all files but those that need torch, ray or a browser, and the attacks, which take minutes
-NOT_CORE := bench browser cluster scorecard llm_%
-CORE := $(filter-out $(NOT_CORE:%=tests/test_%.py),$(wildcard tests/test_*.py))
+# The core tests: all but those that need torch, ray or a browser, and the attacks, which take minutes
+NOT_CORE := attacks bench llm scorecard engine/pools/test_cluster.py report/test_browser.py
+CORE := tests $(NOT_CORE:%=--ignore tests/%)
 PYTEST_CORE = -m pytest -n $(JOBS) --dist worksteal $(CORE)
 
 # At both ends of the ranges in pyproject.toml, each time in a new environment

@@ -18,11 +18,8 @@ with install_import_hook("ontogeny", "checker.checked"):
     ontogeny.claims.claim.all_claims()
 
 import pytest
-from small import PROBES, tiny
 
 from ontogeny import Store
-
-__all__ = ["PROBES", "tiny"]
 
 gc.set_threshold(200_000, 50, 100)  # traced programs are many objects that live long
 
@@ -34,8 +31,8 @@ def store(tmp_path):
 
 def pytest_collection_modifyitems(items):
     """What takes longest begins first, so that nobody waits for it at the end."""
-    slow = ("test_workers", "test_words", "test_cli", "test_cluster", "test_hostile_training")
-    items.sort(key=lambda item: item.module.__name__ not in slow)
+    slow = ("processes", "words", "commands", "cluster", "hostile_training", "kills")
+    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in slow)
 
 
 def pytest_terminal_summary(terminalreporter):

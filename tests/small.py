@@ -1,5 +1,7 @@
 """Experiments that run in no time."""
 
+from pathlib import Path
+
 from ontogeny import (
     Accuracy,
     Analogy,
@@ -11,6 +13,9 @@ from ontogeny import (
     ReadoutDescent,
     Resemblance,
 )
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 
 PROBES = {
     "train loss": Loss("train"),

@@ -54,6 +54,11 @@ def test_files_stay_small_and_silent(path):
         assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
 
 
+def test_tests_stay_small():
+    for path in (ROOT / "tests").rglob("*.py"):
+        assert len(path.read_text().splitlines()) <= 350, path.name
+
+
 def test_scripts_of_the_page_stay_small():
     web = ROOT / "ontogeny" / "report" / "web"
     for path in sorted({*web.glob("*.js"), *web.glob("*.css")} - {web / "vega.js"}):

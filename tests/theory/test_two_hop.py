@@ -1,0 +1,152 @@
+"""The convex program behind two hops, solved three ways."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from two_hop_setting import moment
+
+from ontogeny import (
+    ConfigError,
+    EmbeddingMLP,
+    Margin,
+    MinimalNorm,
+    OutOfContext,
+    TokenSum,
+    TwoHop,
+)
+from ontogeny.theory.minimal_norm import Inaccurate, Infeasible, Unsolved, margins, minimal_norm
+from ontogeny.theory.two_hop import (
+    Symmetric,
+    simplified,
+    symmetric,
+    with_identity,
+    without_identity,
+)
+
+numbers = st.floats(-2, 2, allow_nan=False)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.tuples(*[numbers] * 12), st.integers(2, 7))
+def test_lemma_2_is_the_nuclear_norm(values, N):
+    form = Symmetric(*values)
+    assert form.norm(N) == pytest.approx(np.linalg.norm(form.matrix(N), "nuc"), abs=1e-6)
+
+
+def facts(N, identity, ask=False):
+    """Token counts and targets of the structured setting, in the order of the theory."""
+    eye, none = np.eye(N), np.zeros((N, N))
+    r1, r2 = ([[1.0, 0.0]] * N, [[0.0, 1.0]] * N)
+    bridges, objects = np.arange(N), N + np.arange(N)
+    if ask:
+        return np.hstack([eye, none, np.ones((N, 2))]), objects
+    first, second = np.hstack([eye, none, r1]), np.hstack([none, eye, r2])
+    same = np.hstack([none, eye, np.zeros((N, 2))])[: N * identity]
+    return np.vstack([first, second, same]), np.concatenate(
+        [bridges, objects, bridges[: len(same)]]
+    )
+
+
+REFERENCE = {5: (8.4082, 12.5804), 20: (38.2182, 51.1449), 50: (98.14, 126.9517)}
+REFERENCE |= {100: (198.0995, 252.5587)}
+
+
+@pytest.mark.parametrize("N", [4, 10])
+def test_three_ways_agree_with_identity(N):
+    counts, targets = facts(N, identity=True)
+    whole = minimal_norm(counts, targets, 2 * N)
+    twelve, eight, one = symmetric(N, True), simplified(N), with_identity(N)
+    norms = [whole.primal, twelve.primal, eight.value, one.norm(N), one.norm(N)]
+    np.testing.assert_allclose(norms, twelve.dual, rtol=2e-5)
+    assert whole.dual <= whole.primal and whole.gap < 1e-4
+    assert min(one.slacks(True).values()) > -1e-12
+    leads = margins(whole.W, *facts(N, True, ask=True))
+    np.testing.assert_allclose(leads, one.b1, atol=1e-3)
+    assert min(one.margins().values()) == pytest.approx(one.b1)
+    assert one.b1 == pytest.approx(twelve.solution.b1, abs=1e-4)
+    assert one.b1 == pytest.approx(eight.solution.b1, abs=1e-4)
+
+
+@pytest.mark.parametrize("N", [4, 10])
+def test_three_ways_agree_without_identity_on_the_norm_and_the_sign(N):
+    counts, targets = facts(N, identity=False)
+    whole, twelve, closed = (
+        minimal_norm(counts, targets, 2 * N),
+        symmetric(N, False),
+        without_identity(N),
+    )
+    expected = 2 * (N - 1) + (N + 1) ** -0.5
+    np.testing.assert_allclose([whole.primal, twelve.primal, closed.norm(N)], expected, rtol=2e-5)
+    assert twelve.dual == pytest.approx(expected, rel=1e-6)
+    assert min(closed.slacks(False).values()) > -1e-12
+    assert margins(whole.W, *facts(N, False, ask=True)).max() < 0
+    assert min(twelve.solution.margins().values()) < 0 and min(closed.margins().values()) < 0
+
+
+@pytest.mark.parametrize(("N", "norms"), REFERENCE.items())
+def test_the_norms_are_the_reference_values(N, norms):
+    assert without_identity(N).norm(N) == pytest.approx(norms[0], rel=1e-3)
+    assert with_identity(N).norm(N) == pytest.approx(norms[1], rel=1e-3)
+
+
+def test_a_million_subjects_are_solved_at_once_and_certified():
+    symmetric(3, True)  # the first call imports the solver
+    N, times = 10**6, []
+    for _ in range(3):
+        began = time.perf_counter()
+        optimum = symmetric(N, True)
+        times.append(time.perf_counter() - began)
+    assert min(times) < 1.0
+    assert optimum.primal == pytest.approx(optimum.dual, rel=1e-6)
+    assert with_identity(N).norm(N) == pytest.approx(optimum.dual, rel=1e-6)
+    assert with_identity(N).b1 == pytest.approx((1 - 0.5**0.5) ** 0.5, abs=1e-3)
+
+
+@pytest.mark.parametrize("N", [3, 20, 1000])
+def test_the_simplified_optimum_is_a_kkt_point_where_condition_12_holds(N):
+    found = simplified(N)
+    assert found.kkt_residual < 1e-6
+    slacks = found.solution.slacks(identity=True)
+    assert slacks["second hop, own bridge"] == pytest.approx(0, abs=1e-5)
+    assert slacks["identity, own object"] == pytest.approx(0, abs=1e-5)
+    assert found.solution.beta2 - found.solution.alpha2 == pytest.approx(2, abs=1e-4)
+    assert found.solution.b1 > 0
+
+
+@pytest.mark.parametrize("solve", [with_identity, without_identity, simplified])
+def test_one_subject_is_no_setting(solve):
+    with pytest.raises(Unsolved, match="N=1: two hops need at least 2 subjects"):
+        solve(1)
+
+
+def test_rows_that_contradict_each_other_are_named():
+    counts = np.array([[1.0, 1, 0], [1, 0, 1], [1, 1, 0]])
+    with pytest.raises(Infeasible, match=r"row 0: 0 \+ 1 → 0; row 2: 0 \+ 1 → 1"):
+        minimal_norm(counts, np.array([0, 2, 1]), 3)
+
+
+def test_sums_of_tokens_cannot_add_modulo_two_and_the_rows_that_say_so_are_named():
+    task = TwoHop(subjects=2, complexity=2, map="shifted")
+    now = moment(task, EmbeddingMLP())
+    with pytest.raises(ConfigError, match=r"contradict each other: row .* → .*; row"):
+        MinimalNorm().solve(now)
+    MinimalNorm().solve(moment(TwoHop(subjects=2, complexity=2, map="collapsed"), EmbeddingMLP()))
+
+
+def test_a_solver_that_stops_early_is_never_believed():
+    counts, targets = facts(6, identity=True)
+    with pytest.raises(Inaccurate, match="raise `iterations`"):
+        minimal_norm(counts, targets, 12, iterations=10)
+
+
+def test_the_frobenius_program_is_certified_and_shares_nothing():
+    now = moment(OutOfContext(classes=3, names=3), TokenSum())
+    params = MinimalNorm("frobenius").solve(now)
+    least = Margin("implied")(now.with_params(params))
+    np.testing.assert_allclose(least, 0, atol=1e-4)
+    shared = MinimalNorm().solve(moment(OutOfContext(classes=3, names=3), EmbeddingMLP()))
+    sharing = moment(OutOfContext(classes=3, names=3), EmbeddingMLP()).with_params(shared)
+    assert Margin("implied")(sharing).min() > 1 / 3  # m_train / (m_train + m_test), and more
