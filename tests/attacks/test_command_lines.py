@@ -138,7 +138,7 @@ def laboratory(tmp_path, monkeypatch):
     monkeypatch.setattr("ontogeny.bench.speed.measure", nothing)
     monkeypatch.setattr("ontogeny.llm.download.get", nothing)
     monkeypatch.setattr("ontogeny.scorecard.isolation.process.Process.__enter__", nothing)
-    monkeypatch.setattr(examining, "train_references", nothing)
+    monkeypatch.setattr("ontogeny.scorecard.examine.train_references", nothing)
     monkeypatch.setattr(
         "ontogeny.report.explorer.Server.serve_forever", lambda self: None, raising=False
     )

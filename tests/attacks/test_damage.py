@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import random
 import subprocess
 
@@ -11,6 +12,9 @@ from small import tiny
 
 from ontogeny import Store, execute
 from ontogeny.engine.store import Record
+
+TIMES = int(os.environ.get("ONTOGENY_DAMAGE", "1"))
+FLIPS, FORGERIES = 300 * TIMES, 220 * TIMES
 
 SLOW = {"learning_rate": 0.05, "steps": 100, "evaluations": 100}
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ontogeny import ConfigError
-from ontogeny.engine import children as offspring
+from ontogeny.engine.pools import children
 from ontogeny.scorecard.examine import Isolation, examine
 from ontogeny.scorecard.isolation.process import Process
 
@@ -209,7 +209,7 @@ class Model(nn.Module):
 TRAINING = {
     "exit when trained": (
         "return Back.apply(self.w(tokens))",
-        r"it ended the process \(exit code 4\) while its gradients were taken on tokens of shape",
+        r"it ended the process \(exit code 4\) while its gradients were computed on tokens",
     ),
     "state": ("return self.w(tokens) + self.calls", r"gives other logits for the same tokens"),
 }
@@ -228,7 +228,7 @@ def attack(folder, code):
         said = "nothing was wrong"
     except ConfigError as error:
         said = str(error)
-    left = offspring.marked(process.tag) | offspring.family(process.process.pid)
+    left = children.marked(process.tag) | children.family(process.process.pid)
     return said, left, printed
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from ontogeny import ConfigError
 from ontogeny.cli import scorecard
-from ontogeny.engine import children as offspring
+from ontogeny.engine.pools import children
 from ontogeny.scorecard.battery import battery
 from ontogeny.scorecard.examine import Isolation, examine
 
@@ -150,9 +150,9 @@ def command(folder, module, workers="0"):
 def gone(mark, seconds):
     """Whether all who bear a mark have ended in so many seconds."""
     until = time.monotonic() + seconds
-    while offspring.marked(mark) and time.monotonic() < until:
+    while children.marked(mark) and time.monotonic() < until:
         time.sleep(0.1)
-    return not offspring.marked(mark)
+    return not children.marked(mark)
 
 
 def test_the_command_names_what_ended_the_process(tmp_path):
@@ -180,7 +180,7 @@ def test_whatever_ends_the_command_ends_a_worker_that_would_never_end(sat, tmp_p
             assert stopped.poll() is None and killed.poll() is None and time.monotonic() < until
             time.sleep(0.1)
         for each in (mark, other):  # the command, its child, a worker and what that is forked from
-            assert len(offspring.marked(each)) >= 4
+            assert len(children.marked(each)) >= 4
         stopped.send_signal(signal.SIGINT)
         _, err = stopped.communicate(timeout=5)
         assert stopped.returncode == 130 and gone(mark, 0)

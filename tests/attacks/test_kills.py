@@ -15,6 +15,10 @@ from small import tiny
 from ontogeny import Store, execute
 from ontogeny.engine.schedule import Progress
 
+# More of them, for an evening: ONTOGENY_KILLS=10 pytest tests/attacks/test_kills.py
+TIMES = int(os.environ.get("ONTOGENY_KILLS", "1"))
+WRITERS, WORKERS, DRIVERS = 288 * TIMES, 12 * TIMES, 4 * TIMES
+
 SLOW = {"learning_rate": 0.05, "steps": 100, "evaluations": 100}
 
 

@@ -126,7 +126,7 @@ def test_the_report_is_one_page_that_needs_nothing_else(folder):
     untested = sum(bool(each.untested) for each in CLAIMS.values())
     assert f"{1 + untested} verdicts" in out  # the cheap one, and the untested ones
     page = (folder / "page" / "index.html").read_text()
-    assert "gradients of all three matrices" in page and 'class="strip"' in page
+    assert "gradients of all three matrices" in page and 'class="interval-plot"' in page
     assert f"ontogeny judge {CHEAP}" in page and "tuples: 10" in page
     loads = re.findall(r"(?:src|href)=\"(https?://[^\"]*)\"", page)
     assert all(link.startswith("https://arxiv.org/") for link in loads)  # links, nothing fetched
@@ -163,7 +163,7 @@ def test_exported_rows_are_those_of_the_store(folder, kind):
 
 def test_a_report_of_nothing_says_so(tmp_path):
     ontogeny("report", "gradients", "--out", "page", cwd=tmp_path)
-    assert "Nothing is judged yet" in (tmp_path / "page" / "index.html").read_text()
+    assert "Nothing has been judged yet" in (tmp_path / "page" / "index.html").read_text()
 
 
 def test_runs_lists_and_prunes(folder):
@@ -186,7 +186,7 @@ def test_runs_lists_and_prunes(folder):
         (["judge", CHEAP, "--scale", "laptp"], "unknown scale 'laptp': did you mean 'laptop'"),
         (["figures", CHEAP, "--store", "nowhere"], f"{CHEAP} is not judged in this store"),
         (["figures", CHEAP, "--width", "0"], "--width must be from 1 to 30 inches, not 0"),
-        (["export", "--format", "cvs"], "no format 'cvs': did you mean 'csv'"),
+        (["export", "--format", "cvs"], "unknown format 'cvs': did you mean 'csv'"),
         (["explore", "--port", "99999", "--no-open"], "--port 99999"),
         (["judge", CHEAP, "--seeds", "0"], "seeds must be at least 1, not 0"),
         (["judge", CHEAP, "--workers", "-1"], "--workers must be at least 0"),

@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from importlib.resources import files
 
+from small import ROOT
+
 DATA = files("ontogeny.llm").joinpath("data")
 RELATIONS = {"AtLocation", "MadeOf", "UsedFor", "CapableOf", "HasProperty", "PartOf"}
 
