@@ -31,8 +31,9 @@ def store(tmp_path):
 
 def pytest_collection_modifyitems(items):
     """What takes longest begins first, so that nobody waits for it at the end."""
-    slow = ("processes", "words", "commands", "cluster", "hostile_training", "kills")
-    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in slow)
+    slow = ("processes", "words", "commands", "cluster", "hostile_training", "kills", "exits")
+    order = {f"test_{name}": 1 for name in slow}
+    items.sort(key=lambda item: 0 if "planned" in item.name else order.get(item.path.stem, 2))
 
 
 def pytest_terminal_summary(terminalreporter):

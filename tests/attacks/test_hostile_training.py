@@ -195,7 +195,8 @@ def test_whatever_ends_the_command_ends_a_worker_that_would_never_end(sat, tmp_p
 
 def test_a_module_that_kills_the_command_dies_with_it(tmp_path):
     file = tmp_path / "mine.py"
-    file.write_text("import os, time\nos.fork()\nos.kill(os.getppid(), 9)\ntime.sleep(600)")
+    code = "import os, time\nif os.fork():\n    os.kill(os.getppid(), 9)\ntime.sleep(600)"
+    file.write_text(code)
     process, mark = command(tmp_path, f"{file}:Model")
     process.communicate(timeout=60)
     assert process.returncode == -9 and gone(mark, 10)
