@@ -8,6 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from disturbed import EXPERIMENTS, same
 from small import tiny
 
 from ontogeny import Store, execute
@@ -15,22 +16,6 @@ from ontogeny.engine.store import Record
 
 TIMES = int(os.environ.get("ONTOGENY_DAMAGE", "1"))
 FLIPS, FORGERIES = 300 * TIMES, 220 * TIMES
-
-SLOW = {"learning_rate": 0.05, "steps": 100, "evaluations": 100}
-
-
-EXPERIMENTS = {"a": tiny(**SLOW), "b": tiny(width=20, **SLOW)}
-
-
-@pytest.fixture(scope="module")
-def undisturbed():
-    return execute(EXPERIMENTS, seeds=2, workers=1)
-
-
-def same(ours, theirs):
-    for name in EXPERIMENTS:
-        for probe, values in theirs[name].answers.items():
-            np.testing.assert_allclose(ours[name].answers[probe], values, rtol=1e-5, atol=1e-6)
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import sys
 import time
 
 import numpy as np
-import pytest
-from small import tiny
+from disturbed import EXPERIMENTS, same
 
 from ontogeny import Store, execute
 from ontogeny.engine.schedule import Progress
@@ -18,22 +17,6 @@ from ontogeny.engine.schedule import Progress
 # More of them, for an evening: ONTOGENY_KILLS=10 pytest tests/attacks/test_kills.py
 TIMES = int(os.environ.get("ONTOGENY_KILLS", "1"))
 WRITERS, WORKERS, DRIVERS = 288 * TIMES, 12 * TIMES, 4 * TIMES
-
-SLOW = {"learning_rate": 0.05, "steps": 100, "evaluations": 100}
-
-
-EXPERIMENTS = {"a": tiny(**SLOW), "b": tiny(width=20, **SLOW)}
-
-
-@pytest.fixture(scope="module")
-def undisturbed():
-    return execute(EXPERIMENTS, seeds=2, workers=1)
-
-
-def same(ours, theirs):
-    for name in EXPERIMENTS:
-        for probe, values in theirs[name].answers.items():
-            np.testing.assert_allclose(ours[name].answers[probe], values, rtol=1e-5, atol=1e-6)
 
 
 NAMES = [f"{letter}-{seed}" for letter in "abc" for seed in range(3)]
@@ -173,6 +156,7 @@ def test_workers_killed_again_and_again_change_nothing(
 DRIVER = """
 import sys
 sys.path[:0] = sys.argv[2:]
+from disturbed import EXPERIMENTS, SLOW, same
 from small import tiny
 from ontogeny import Store, execute
 slow = {"learning_rate": 0.05, "steps": 100, "evaluations": 100}
@@ -232,6 +216,7 @@ def test_three_at_once_do_not_harm_each_other(tmp_path, undisturbed):
 SOAK = """
 import multiprocessing, os, sys, threading
 sys.path[:0] = sys.argv[2:]
+from disturbed import EXPERIMENTS, SLOW, same
 from small import tiny
 from ontogeny import Store, execute
 

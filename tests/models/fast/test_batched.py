@@ -1,16 +1,12 @@
 """A fast path equals the definition: outputs, residual, attention and gradients of both."""
 
-import importlib
-import inspect
-import pkgutil
-
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from components import components
 
-import ontogeny.models
 from ontogeny import (
     GPT2,
     Analogy,
@@ -24,21 +20,10 @@ from ontogeny import (
 )
 from ontogeny.core.types import Batch, FirstTokens, Model
 
-
-def with_a_fast_path():
-    """Every public model that says `batched`, wherever it is."""
-    found = set()
-    for module in pkgutil.walk_packages(ontogeny.models.__path__, "ontogeny.models."):
-        for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            fast = issubclass(kind, Model) and kind.batched is not Model.batched
-            if fast and not inspect.isabstract(kind) and not kind.__name__.startswith("_"):
-                found.add(kind)
-    return sorted(found, key=lambda kind: kind.__name__)
-
-
 EXAMPLES = [
     pytest.param(example, id=f"{kind.__name__}{number}")
-    for kind in with_a_fast_path()
+    for kind in components(Model, "ontogeny.models")
+    if kind.batched is not Model.batched
     for number, example in enumerate(kind.examples())
 ]
 SPELLED = TwoHop(subjects=4, tokens_per_entity=2)  # rows of five tokens that begin with one of four
