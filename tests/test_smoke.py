@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ontogeny.claims.claim import all_claims
 
-PARTS = 32
+PARTS = 64
 
 
 def turn():

@@ -4,87 +4,20 @@ import dataclasses
 import json
 import subprocess
 import sys
+from pathlib import Path
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 import pytest
 from small import tiny
 
-from ontogeny import ConfigError, External, Outcome, Run, Solver
+from ontogeny import ConfigError, Outcome
 from ontogeny.claims.claim import CLAIMS, Claim, Paper, claim
 from ontogeny.claims.find import find
 from ontogeny.claims.scale import JUDGED, Scale, Sizes
-from ontogeny.claims.verdict import judge, weigh, write_json
+from ontogeny.claims.verdict import judge, write_json
 from ontogeny.core import renamed
-from ontogeny.engine import program
-from ontogeny.engine.execute import plan, stage_ends
+from ontogeny.engine.execute import plan
 from ontogeny.engine.pools.processes import Processes
 from ontogeny.engine.runs import specs
-
-EVERY = [
-    pytest.param(each, scale, id=f"{each.name}-{scale}")
-    for each in CLAIMS.values()
-    for scale in JUDGED
-    if each.evidence and not any(isinstance(e, External) for e in each.named(scale).values())
-]
-
-
-SHAPES = {}  # by structure: experiments that differ in floats or lengths alone are one program
-TRAINED = set()  # the kinds of experiments a step of which was traced
-
-
-def shapes(experiment, trained):
-    """The shapes of a run's answers, from the program alone."""
-    short = dataclasses.replace(
-        experiment, training=tuple(map(one_step, experiment.training)), evaluations=1
-    )
-    structure = jax.tree.structure(short)
-    kind = type(short.task), type(short.model), *map(type, short.training)
-    if structure not in SHAPES or (trained and kind not in TRAINED):
-        SHAPES[structure] = traced(short, trained and kind not in TRAINED)
-        TRAINED.update({kind} if trained else ())
-    return SHAPES[structure]
-
-
-def one_step(stage):
-    return stage if isinstance(stage, Solver) else dataclasses.replace(stage, steps=1)
-
-
-def traced(experiment, trained):
-    seed = jnp.zeros((), jnp.int32)
-
-    def whole():
-        state = program.begin(experiment, seed)
-        answers = program.evaluate(experiment, seed, state, seed)
-        before = jax.tree.map(jnp.shape, state.params)
-        for place in range(len(experiment.training) if trained else 0):
-            state = program.enter(experiment, seed, state, place)
-            state = program.advance(experiment, seed, state, seed, place, 1)
-            assert jax.tree.map(jnp.shape, state.params) == before
-        return answers
-
-    return jax.eval_shape(whole)
-
-
-def stand_in(experiment, name, seeds, trained=True):
-    evaluations = len(experiment.evaluated_at)
-    answers = {
-        probe: np.full((seeds, evaluations, *answer.shape), 0.5)
-        for probe, answer in shapes(experiment, trained).items()
-    }
-    ends = stage_ends(experiment)
-    return Run(name, np.array(experiment.evaluated_at), answers, tuple(range(seeds)), ends=ends)
-
-
-@pytest.mark.parametrize(("each", "scale"), EVERY)
-def test_a_claim_yields_evidence_from_answers_of_these_shapes(each, scale):
-    small = scale == Scale.LAPTOP  # a training step of the paper's size takes long to trace
-    runs = {name: stand_in(e, name, each.seeds, small) for name, e in each.named(scale).items()}
-    verdict = weigh(each, scale, runs, each.seeds)
-    assert verdict.evidence and verdict.outcome in Outcome
-    assert all(e.n == each.seeds for e in verdict.evidence)
-    assert verdict.as_json()["departures"] or scale == Scale.PAPER
 
 
 @pytest.mark.parametrize("each", CLAIMS.values(), ids=lambda each: each.name)
@@ -231,36 +164,17 @@ def test_an_untested_claim_keeps_its_reason():
     assert verdict.outcome == Outcome.UNTESTED and "three sizes" in verdict.claim.untested
 
 
-# In a process of its own, where types are not checked: that takes a third of the time.
-PLANNING = """
-import math, sys
-from ontogeny.claims.claim import all_claims
-from ontogeny.claims.scale import Scale
-from ontogeny.engine.execute import plan, stage_ends
-from ontogeny.engine.runs import specs
-from ontogeny.engine.pools.processes import Processes
-scale = Scale(sys.argv[1])
-wanted = {
-    spec.name: spec
-    for each in all_claims().values()
-    if each.evidence
-    for name, experiment in each.named(scale).items()
-    for spec in specs(f"{each.name}: {name}", experiment, range(2))
-}
-units = plan(list(wanted.values()), Processes(2))
-assert sorted(spec.name for unit in units for spec in unit.specs) == sorted(wanted)
-assert all(0 < unit.cost < math.inf for unit in units)
-print(len(wanted), "runs")
-"""
-
-
 @pytest.mark.parametrize("scale", JUDGED)
-def test_all_claims_are_planned_together_from_nothing(scale):
-    """What `judge all` plans in an empty store: everything has a cost, and is in one unit."""
-    words = [sys.executable, "-c", PLANNING, scale]
+def test_all_claims_are_planned_together_and_yield_evidence(scale):
+    """What `judge all` plans in an empty store: everything has a cost and is in one unit, and
+    answers of the shapes that its programs give are evidence for every claim."""
+    words = [sys.executable, Path(__file__).with_name("planning.py"), scale]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout.split()[0]) > 1000
+    told = json.loads(done.stdout)
+    assert told.pop("claims") == sum(bool(each.evidence) for each in CLAIMS.values())
+    assert told.pop("runs") > 1000
+    assert told == {"unplanned": [], "without a cost": [], "wrong": {}}
 
 
 def test_what_is_solved_and_what_computes_nothing_are_planned_side_by_side():

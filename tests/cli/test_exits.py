@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import typed
 
 from ontogeny.engine.environment import missing
 
@@ -122,7 +123,8 @@ def test_what_cannot_be_written_or_read_is_said_before_the_work(tmp_path, words,
     (tmp_path / "file").write_text("text")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
-    done = ontogeny(*words, cwd=tmp_path, code=2)
+    done = typed(*words, cwd=tmp_path)
+    assert done.returncode == 2 and "Traceback" not in done.stdout + done.stderr
     assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
 
 

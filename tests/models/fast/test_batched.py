@@ -52,7 +52,7 @@ def compared(model, task):
         return jax.jit(jax.grad(weighed, has_aux=True))(params)
 
     definition = gone_through(lambda p: jax.vmap(model, (None, 0, 0))(p, batch.inputs, at))
-    for first in (None, batch.first):
+    for first in (None,) if batch.first is None else (None, batch.first):
         found = gone_through(lambda p, f=first: model.batched(p, batch.inputs, at, f))
         assert jax.tree.structure(found) == jax.tree.structure(definition)
         for ours, wanted in zip(*map(jax.tree.leaves, (found, definition)), strict=True):

@@ -1,0 +1,86 @@
+"""Plans all claims together, as `judge all` does from nothing, and weighs stand-ins of their runs.
+
+A program of its own (`python planning.py SCALE`): without the checks of types that tests run
+under, tracing takes a third of the time, and what is traced for the plan tells the shapes of
+answers too.
+"""
+
+import json
+import math
+import sys
+
+import jax
+import numpy as np
+
+from ontogeny import External, Run
+from ontogeny.claims.claim import all_claims
+from ontogeny.claims.scale import Scale
+from ontogeny.claims.verdict import weigh
+from ontogeny.core.process import collect_seldom
+from ontogeny.engine import program
+from ontogeny.engine.execute import plan, stage_ends
+from ontogeny.engine.pools.processes import Processes
+from ontogeny.engine.runs import specs
+
+SHAPES = {}  # of the answers of an experiment, by its structure
+
+
+def watched(evaluate):
+    def evaluating(experiment, *args):
+        answers = evaluate(experiment, *args)
+        SHAPES[jax.tree.structure(experiment)] = {k: v.shape for k, v in answers.items()}
+        return answers
+
+    return evaluating
+
+
+def stand_in(experiment, name, seeds):
+    """A run whose every answer is a half."""
+    steps = experiment.evaluated_at
+    answers = {
+        probe: np.full((seeds, len(steps), *shape), 0.5)
+        for probe, shape in SHAPES[jax.tree.structure(experiment)].items()
+    }
+    return Run(name, np.array(steps), answers, tuple(range(seeds)), ends=stage_ends(experiment))
+
+
+def wrong_with(claim, scale):
+    """What is wrong with the verdict that stand-ins give; nothing if it is a verdict."""
+    experiments = claim.named(scale)
+    if any(isinstance(each, External) for each in experiments.values()):
+        return []
+    runs = {name: stand_in(each, name, claim.seeds) for name, each in experiments.items()}
+    verdict = weigh(claim, scale, runs, claim.seeds)
+    wrong = list(verdict.failures)
+    if not verdict.evidence:
+        wrong.append("no evidence")
+    if any(each.n != claim.seeds for each in verdict.evidence):
+        wrong.append("evidence of other seeds")
+    if not verdict.as_json()["departures"] and scale != Scale.PAPER:
+        wrong.append("no departure at a scale that is not the paper's")
+    return wrong
+
+
+def main(scale):
+    program.evaluate = watched(program.evaluate)
+    claims = [each for each in all_claims().values() if each.evidence]
+    wanted = {
+        spec.name: spec
+        for each in claims
+        for name, experiment in each.named(scale).items()
+        for spec in specs(f"{each.name}: {name}", experiment, range(2))
+    }
+    units = plan(list(wanted.values()), Processes(2))
+    planned = [spec.name for unit in units for spec in unit.specs]
+    return {
+        "claims": len(claims),
+        "runs": len(wanted),
+        "unplanned": sorted(wanted.keys() ^ set(planned)) + planned[len(set(planned)) :],
+        "without a cost": [unit.label for unit in units if not 0 < unit.cost < math.inf],
+        "wrong": {each.name: wrong for each in claims if (wrong := wrong_with(each, scale))},
+    }
+
+
+if __name__ == "__main__":
+    collect_seldom()  # as the command does: traced programs are many objects that live long
+    print(json.dumps(main(Scale(sys.argv[1]))))
