@@ -1,7 +1,20 @@
 """Ontogeny: a laboratory of how reasoning emerges in transformers while they train."""
 
+from typing import Any
+
 import lazy_loader
 
 # The stub beside this file says what there is and where it comes from (`make exports` writes it):
 # type checkers and editors read it, and so does this, which imports a name when it is first used.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return _load(name)
+    except AttributeError:
+        from .core import renamed
+
+        if name in renamed.CLASSES:  # of an AttributeError, `from ontogeny import` shows no message
+            raise ImportError(f"{name} is now called {renamed.CLASSES[name]}") from None
+        raise

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import ontogeny
+from ontogeny.core import renamed
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,6 +27,13 @@ def test_every_export_is_there_under_its_name():
         assert getattr(ontogeny, name).__name__ == name
     with pytest.raises(AttributeError, match="attribute Adam"):
         _ = ontogeny.Adam
+
+
+@pytest.mark.parametrize(("old", "new"), renamed.CLASSES.items())
+def test_a_class_under_its_old_name_is_refused_with_the_new_one(old, new):
+    assert new in ontogeny.__all__
+    with pytest.raises(ImportError, match=f"^{old} is now called {new}$"):
+        exec(f"from ontogeny import {old}")
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -154,6 +154,27 @@ CLAIMS: dict[str, str] = {
     "an_induction_head_can_be_written_down": "an_induction_head_can_be_constructed",
 }
 
+CLASSES = {
+    "Able": "RequireAccuracy",
+    "ChainAdam": "ChainAdamW",
+    "ChainDescent": "ChainGradientDescent",
+    "Concentration": "AttentionLeakage",
+    "Course": "Trainer",
+    "Descent": "GradientDescent",
+    "Error": "ErrorRate",
+    "EvenAttention": "UniformAttention",
+    "Invalid": "ConfigError",
+    "LayeredMemory": "MLPMemory",
+    "NoiseChance": "NoiseProbability",
+    "ObjectSuccess": "ObjectAccuracy",
+    "PreviousToken": "PreviousTokenScore",
+    "Success": "Accuracy",
+    "TruncatedSuccess": "TruncatedAccuracy",
+    "Unaided": "RolloutAccuracy",
+    "UnaidedByStep": "RolloutAccuracyByStep",
+    "WholeSuccess": "SequenceAccuracy",
+}
+
 COMMANDS = {"vary": "sweep", "real": "llm"}
 
 FIELDS = {
