@@ -60,6 +60,7 @@ class AttentionStack(Model):
         residual, attention = [x[at]], []
         for layer in range(self.depth):
             key_query, output_value = params.key_query[layer], params.output_value[layer]
+            # no 1/√d: between axes a score is a few entries of W_KQ, however wide
             weights = jax.nn.softmax(x @ key_query @ x.T, axis=-1)
             x = x + weights @ x @ output_value.T
             residual.append(x[at])

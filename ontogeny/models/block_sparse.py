@@ -18,6 +18,7 @@ from .layers import causal_mask, masked_softmax
 class BlockParams(NamedTuple):
     """Attention to predicates and to answers; and what each neuron makes of each slot's tokens."""
 
+    # arXiv 2511.07378, Assumption 3.5: of Q's 25 blocks all but these two stay 0
     q43: Float[Array, "variable variable"]  # Q43: from an answer's variable to a predicate's x'
     q44: Float[Array, "variable variable"]  # Q44: from an answer's variable to an answer's
     mlp: ClauseEmbedding  # W, its last axis going over classes and their neurons
@@ -50,8 +51,11 @@ class BlockSparse(ClauseModel):
 
     def init(self, task: Task, key: Key[Array, ""]) -> BlockParams:
         task = lego(self, task)
+        # of the outputs of eq. 3 only variables (slot 4) and values (slot 5): blanks are the same
+        # in all answers. The paper's softmax goes over all d tokens, here over those of a slot
         wide = task.answers * self.neurons_per_class
         tables = gaussians(key, *((size, wide) for size in (*slots(task), 0)))
+        # Assumption 3.3: σ₀ = d^(-1/2), and Q = 0
         spread = task.vocab**-0.5
         nothing = jnp.zeros((task.variables, task.variables))
         return BlockParams(nothing, nothing, ClauseEmbedding(*(spread * table for table in tables)))
@@ -77,9 +81,11 @@ class BlockSparse(ClauseModel):
         weights = masked_softmax(scores, causal_mask(len(by), positions))
         size = 1.0 + sum(len(params.mlp[slot]) for slot in (0, 1, 4))  # d, with the blank
         # neurons are linear in a clause: each clause is read once, and mixed afterwards
+        # eq. 13; the bias σ₀ log d is fixed (Assumption 3.3), and once, as weights sum to one
         mixed = weights @ cache.made + size**-0.5 * jnp.log(size)
         active = smooth_relu(mixed, self.power, self.knee)
         active = active.reshape(len(positions), -1, self.neurons_per_class)
+        # eq. 14, clipped (Assumption 3.4): an output that has reached B has no gradient any more
         outputs = jnp.minimum(jnp.sum(active, axis=2), self.clip * jnp.log(size))
         return Trace(outputs, mixed[None], (weights[None],))
 
@@ -88,6 +94,7 @@ def smooth_relu(
     x: Float[Array, "..."], power: int, knee: Float[Array, ""] | float
 ) -> Float[Array, "..."]:
     """0, then x^q / (q ρ^(q-1)) up to ρ, then straight: continuous with its slope."""
+    # Definition 3.4 where it is continuous: 0 up to 0, though the text seems to print up to -ρ
     bent = knee / power * (jax.nn.relu(x) / knee) ** power
     return jnp.where(x < knee, bent, x - knee * (1 - 1 / power))
 
@@ -99,6 +106,7 @@ def feature_magnitudes(
     variables = len(params.mlp.variable)
 
     def of(table: Float[Array, "token wide"]) -> Float[Array, "class neuron token"]:
+        # Definition 6.2. Classes are first the variables, then the values, of which these are
         return table.T.reshape(-1, neurons_per_class, len(table))[variables:]
 
     return of(params.mlp.action), of(params.mlp.value)

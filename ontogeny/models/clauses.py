@@ -68,6 +68,7 @@ class ClauseModel(Model):
         """The predicates and the first answer, with room for as many answers."""
         predicates, answers = sentence
         given = self.cache(params, Sentence(predicates, answers[:0]), jnp.zeros((), int))
+        # rows not yet written are later than whoever asks, and so masked
         cache = jax.tree.map(lambda x: jnp.concatenate([x, jnp.zeros_like(x)], axis=-2), given)
         return Written(cache, answers[0])
 
@@ -81,6 +82,7 @@ class ClauseModel(Model):
         )
         outputs = self.answer(params, cache, answer[None], position[None]).outputs[0]
         variables, _ = self.sizes(params)
+        # slots are independent given the past (eq. 4): the greedy clause of eq. 9 is greedy in each
         variable, value = jnp.argmax(outputs[:variables]), jnp.argmax(outputs[variables:])
         return Written(cache, jnp.stack([variable, value]))
 
@@ -101,6 +103,7 @@ def lego(model: Model, task: Task) -> Lego:
 
 def slots(task: Lego) -> tuple[int, ...]:
     """How many tokens may stand in each slot of a clause."""
+    # in the order of Definition 3.1: x, g and x' of a predicate, then x and y of an answer
     return (task.variables, task.group.order, task.variables, task.variables, task.values)
 
 
@@ -124,6 +127,7 @@ class ClauseEmbedding(NamedTuple):
         """The sums of rows that the clauses are, from the position `first` on."""
         made, action, of = sentence.predicates.T
         chain = len(made)
+        # also what a matrix makes of a one-hot clause (Definition 3.3): the sum of its rows
         predicates = self.made[made] + self.action[action] + self.of[of]
         predicates = with_positions(predicates, self.position, first + jnp.arange(chain))
         positions = first + chain + jnp.arange(len(sentence.answers))
@@ -161,8 +165,11 @@ class ClauseTransformer(ClauseModel):
     width: int = count(128, doc="width of embeddings and of all heads together")
     heads: int = count(2, most=1000, doc="heads of attention")
     mlp_width: int = count(256, doc="hidden units of the MLP")
+    # Definition 3.5 has none. Told positions, chains of twice the training length fail (LOGBOOK)
     positions: str = choice("none", "learned", "rotary", doc="how it is told positions; none: NoPE")
     one_hot: bool = flag(False, doc="attention reads one-hot tokens instead of embeddings")
+    # the paper does not say. Its heat maps (Figure 2) show an answer attending to itself, which a
+    # stream would make needless: off by default
     residual: bool = flag(False, doc="attention and the MLP add to a residual stream")
     normed: bool = flag(False, doc="LayerNorm before attention, the MLP and the outputs")
     scale: float = number(1.0, above=0, doc="standard deviation of initial embeddings")
@@ -195,6 +202,7 @@ class ClauseTransformer(ClauseModel):
         sizes = (*slots(task), longest)
         wide, spread = self.width, self.scale
         if self.one_hot:  # as torch would start a matrix that reads five one-hot tokens
+            # uniform within ±1/√n has deviation 1/√(3 n), and n = 5 d coordinates are read
             wide, spread = 3 * self.width, (3 * CLAUSE * task.vocab) ** -0.5
         tables = gaussians(embeddings, *((size, wide) for size in sizes))
         query, key_, value, out, mlp_in, mlp_out, unembed = uniforms(
@@ -233,6 +241,7 @@ class ClauseTransformer(ClauseModel):
         scores = jnp.einsum("qhd,khd->hqk", query[chain:], key) / key.shape[-1] ** 0.5
         weights = masked_softmax(scores, causal_mask(len(clauses), positions[chain:]))
         mixed = jnp.einsum("hqk,khd->qhd", weights, value).reshape(len(at), self.width)
+        # without a stream this is FFN ∘ Attention, as in Definition 3.5
         x = mixed if params.out is None else clauses[chain:] + mixed @ params.out
         made = params.mlp_out(jax.nn.relu(params.mlp_in(before_mlp(x))))
         after = x + made if self.residual else made

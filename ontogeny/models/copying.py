@@ -52,11 +52,13 @@ class CopyingAttention(Model):
         shape = (self.heads, self.width, self.head_dim)
         embed, value, out = gaussians(key, (task.vocab, self.width), shape, shape)
         embed = embed * self.width**-0.5
+        # 1/d instead of 1/√d is the mean-field part (Appendix J): outputs vanish as the width grows
         return Params(embed, value * self.head_dim**-0.5, out / self.width, jnp.zeros(self.heads))
 
     def __call__(
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
+        # no [CLS] here (Appendix J.2): the one token attends to itself, with weight 1 (eq. 27)
         features = params.embed[inputs[0]]
         values = jnp.einsum("d,hdp->hp", features, params.value)
         passed = jnp.einsum("hp,hdp->d", values, params.out) / self.heads

@@ -50,7 +50,10 @@ class Decoder(Model):
     mlp_ratio: int = count(4, doc="hidden units of an MLP, in units of the width")
     positions: str = choice("learned", "none", "rotary", doc="how it is told positions; none: NoPE")
     causal: bool = flag(True, doc="no position attends to a later one")
+    # as the authors of arXiv 2306.00802 have it: their MLP reads the input of the block
     parallel: bool = flag(False, doc="the MLP reads what attention reads")
+    # each: as the theorem on hops trains. Where all is read at the end, two hops settle in the last
+    # layer and leave none for four (LOGBOOK)
     readout: str = choice(
         "last", "each", doc="each: every layer gives an equal share of the answers"
     )

@@ -37,6 +37,7 @@ class DeepLinear(Model):
             )
         square = [(self.width, self.width)] * (self.depth - 1)
         layers = gaussians(key, *square, (task.vocab, self.width))
+        # arXiv 2603.05143, Theorem 6: the first layer starts at (nearly) 0, the others Gaussian
         scales = [self.first] + [self.scale] * (self.depth - 1)
         return {
             f"layer{number}": scale / self.width**0.5 * layer

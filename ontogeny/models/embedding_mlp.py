@@ -80,6 +80,8 @@ class EmbeddingReluMLP(Model):
 class TokenSum(Model):
     """f(x) = Σ_t W[x_t]: factors merged into one matrix, so nothing is shared between tokens."""
 
+    # descent from 0 on W seeks its least Frobenius norm, on two factors of it the least nuclear
+    # norm (Huang et al., 2025): the control without a bias to low rank
     scale: float = number(0.0, least=0, doc="standard deviation of initial weights")
 
     @classmethod
@@ -104,8 +106,10 @@ def summed(
     table: Float[Array, "vocab width"], inputs: Int[Array, " length"], at: Int[Array, " read"]
 ) -> Float[Array, "read width"]:
     """The sum of the tokens' rows up to each position read."""
+    # a sum, not a mean: so read the constraints (4) and (5) of arXiv 2509.24653
     return causal_mask(len(inputs), at) @ table[inputs]
 
 
 def _scaled(model: EmbeddingMLP | EmbeddingReluMLP, weights: Float[Array, "..."]) -> Any:
+    # one d for all; the paper's is what a matrix reads, which for E would be the vocabulary
     return weights * jnp.power(float(model.width), -model.gamma)

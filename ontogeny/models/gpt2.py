@@ -33,6 +33,7 @@ class Block(NamedTuple):
 
     attention_norm: Norm
     query: Linear
+    # apart from queries, which are needed only where something is read
     key_value: Linear
     mix: Linear
     mlp_norm: Norm
@@ -139,6 +140,7 @@ class _GPT2(Model):
         if block.identities:  # W_V W_Oᵀ + b I passes on what is attended to, besides the values
             b = self.identity_factor * block.identities.vo_identity
             x = x + jnp.einsum("h,hqk,kd->qd", b, weights, normed)
+        # GELU by tanh, as published; by erf training was slower (LOGBOOK)
         return x + block.mlp_out(jax.nn.gelu(block.mlp_in(block.mlp_norm(x)))), weights
 
     def batched(
@@ -179,6 +181,7 @@ class IdentityGPT2(GPT2):
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         params = super().init(task, key)
+        # so from one seed it starts as the same function as GPT2, with the same weights
         nothing = jnp.zeros((self.depth, self.heads))
         return params._replace(
             blocks=params.blocks._replace(identities=Identities(nothing, nothing))
@@ -195,4 +198,5 @@ class ScaledGPT2(_GPT2):
         return [Example(cls(width=8, depth=2, heads=2, gamma=0.3))]
 
     def _deviation(self, into: int) -> Any:
+        # d of embeddings is the width here: arXiv 2509.24653 may mean the vocabulary
         return jnp.power(float(into), -self.gamma)

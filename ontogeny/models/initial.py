@@ -16,6 +16,7 @@ def gaussians(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Float[Array
 
 def uniforms(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Float[Array, "..."]]:
     """Matrices as torch starts them: uniform within ±1/√(what they read)."""
+    # kaiming_uniform with torch's a = √5 comes to this; axes before the last two stack layers
     drawn = _cut(jr.uniform(key, (_size(shapes),), minval=-1), shapes)
     return [piece * shape[-2] ** -0.5 for piece, shape in zip(drawn, shapes, strict=True)]
 

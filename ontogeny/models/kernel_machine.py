@@ -82,10 +82,13 @@ class KernelMachine(Model):
     ) -> Float[Array, "x y"]:
         """K of all strings of one with all of the other."""
         if self.kernel == "inner product":
+            # ⟨x, y⟩ counts equal positions, of which unseen symbols have none: whatever function of
+            # it is taken, N is singular (section 4.3), so that one stands for all
             shared = jnp.sum(one[:, None] == other[None], axis=-1)
             return jnp.exp(shared / one.shape[1] - 1.0)
 
         def attention(x: Int[Array, " position"], y: Int[Array, " position"]) -> Float[Array, ""]:
+            # all patterns are in the table: one that was not would get a neighbour's value
             found = jnp.searchsorted(params.marks, mark(jnp.concatenate([x, y])))
             return params.values[jnp.minimum(found, len(params.values) - 1)]
 
@@ -93,6 +96,8 @@ class KernelMachine(Model):
         if self.kernel == "attention":
             return rows
         own_x, own_y = jax.vmap(attention)(one, one), jax.vmap(attention)(other, other)
+        # Claim E.2, E[cos(b₁u + b₂) cos(b₁v + b₂)] for Gaussian u, v: a product of cosines is half
+        # the cosine of the difference plus half that of the sum, and each has a closed mean
         b = self.frequency**2
         damped = jnp.exp(-b * (own_x[:, None] + own_y[None]) / 2)
         return 0.5 * damped * (jnp.exp(b * rows) + jnp.cos(2 * self.phase) * jnp.exp(-b * rows))
@@ -106,4 +111,5 @@ def mark(pair: Int[Array, " both"]) -> UInt32[Array, ""]:
 
 def _powers(length: int) -> UInt32[np.ndarray, " position"]:
     """Factors that keep patterns apart: powers of an odd number, modulo 2³²."""
+    # Knuth's multiplier; that no two patterns collide is checked where the table is made
     return np.array([pow(2_654_435_761, power, 2**32) for power in range(length)], np.uint32)

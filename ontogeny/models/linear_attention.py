@@ -39,6 +39,7 @@ class _LinearAttention(Model):
     def __call__(
         self, params: Any, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
+        # x_tᵀ Z x_T of one-hot tokens is an entry of Z; without a softmax weights may have any sign
         weights = (
             causal_mask(len(inputs), at) * params.key_query[inputs[None, :], inputs[at][:, None]]
         )

@@ -42,6 +42,7 @@ class LinearMemory(Model):
 
     def init(self, task: Task, key: Key[Array, ""]) -> Matrix:
         embed, unembed = directions(key, task, self.width)
+        # from 0 one step of descent is the memory itself: (η/N) Σ_z (u_f(z) - mean u) e_zᵀ
         return Matrix(embed, unembed, jnp.zeros((self.width, self.width)))
 
     def __call__(
@@ -66,6 +67,7 @@ class MLPMemory(Model):
     def init(self, task: Task, key: Key[Array, ""]) -> Layers:
         fixed, drawn = jr.split(key)
         embed, unembed = directions(fixed, task, self.width)
+        # the second layer's bias is left out: the authors' MLP has one in the first layer alone
         mlp_in, mlp_out = linears(drawn, (self.width, self.mlp_width), (self.mlp_width, self.width))
         first = Linear(self.scale * mlp_in.weight, self.scale * mlp_in.bias)
         return Layers(embed, unembed, first, self.scale * mlp_out.weight)

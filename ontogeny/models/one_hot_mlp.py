@@ -59,6 +59,8 @@ class OneHotMLP(Model):
 
         def read(last: Int[Array, ""]) -> Trace:
             seen = positions <= last
+            # XXᵀ of one-hots is 1 where two positions hold the same token (Figure 24 of arXiv
+            # 2310.09753): the same for symbols never seen
             alike = jnp.tensordot(same & seen[:, None] & seen, pairs, 2)
             x = jax.nn.relu(seen @ rows + self.incidence * alike + params.bias)
             for layer in params.layers[:-1]:

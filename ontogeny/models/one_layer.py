@@ -29,6 +29,7 @@ class Params(NamedTuple):
 
 class _OneLayer(Model):
     width: int = count(512, doc="width d of embeddings")
+    # small: σ₀ ≪ 1/√(N d), or attention leaves its balance before features align (LOGBOOK)
     scale: float = number(1e-4, least=0, doc="σ₀: standard deviation of every initial weight")
     gain: float = number(1.0, above=0, doc="λ in units of √d, where normalisation would put it")
 
@@ -53,6 +54,7 @@ class _OneLayer(Model):
         self, params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Trace:
         attention = self._attend(params, inputs, at)
+        # arXiv 2603.05143, eq. 2: v = V Σ_j a_j x_j, where V x_j is a row of the table
         features = attention @ params.value[inputs]
         outputs = self._read(params.output, features)
         return Trace(outputs, features[None], (attention[None],))
@@ -61,6 +63,7 @@ class _OneLayer(Model):
     def _attend(
         params: Params, inputs: Int[Array, " length"], at: Int[Array, " read"]
     ) -> Float[Array, "read length"]:
+        # its eq. 1: x_jᵀ Z x_T is an entry of the table
         scores = params.key_query[inputs[None, :], inputs[at][:, None]]
         return masked_softmax(scores, causal_mask(len(inputs), at))
 
@@ -85,11 +88,13 @@ class OneLayer(_OneLayer):
 
     def readout_gain(self) -> Any:
         """What outputs are multiplied with: outputs = gain · features @ outputᵀ."""
+        # λ/√m with λ = gain · √d, the length to which RMSNorm would bring features
         return self.gain * jnp.sqrt(self.width / self.mlp_width)
 
     def _read(
         self, output: Float[Array, "vocab width"], features: Float[Array, "read width"]
     ) -> Float[Array, "read vocab"]:
+        # its eq. 3, the m units of a class merged
         outputs: Array = (features @ output.T) * self.readout_gain()
         return outputs
 
@@ -109,6 +114,7 @@ class ReluLayer(_OneLayer):
     def _read(
         self, output: Float[Array, "unit width"], features: Float[Array, "read width"]
     ) -> Float[Array, "read vocab"]:
+        # the network of Appendix A and Table 3; the mean below is the 1/m of eq. 3
         active = jax.nn.relu(features @ output.T).reshape(len(features), -1, self.mlp_width)
         outputs: Array = jnp.mean(active, axis=-1) * (self.gain * self.width**0.5)
         return outputs

@@ -54,6 +54,7 @@ class RecallAttention(Model):
         if self.mlp_width:
             mlp_in, mlp_out = gaussians(mlp, (self.mlp_width, width), (width, self.mlp_width))
             layer = ReluMLP(mlp_in * width**-0.5, mlp_out * self.mlp_width**-0.5)
+        # the authors' deviations: 1/√d for embeddings and outputs, 1/√d_h for Q, K and V
         return Params(
             embed * width**-0.5,
             unembed * width**-0.5,
@@ -76,6 +77,7 @@ class RecallAttention(Model):
         met = weights @ params.embed[inputs]
         values = jnp.einsum("hrd,hpd->rhp", met, params.value)
         x = jnp.einsum("rhp,hpd->rd", values, params.out)
+        # a stream from attention on, but none from the token that asks: so in the authors' program
         after = x if params.mlp is None else x + params.mlp(x)
         return Trace(after @ params.unembed.T, jnp.stack([x, after]), (weights,))
 
@@ -85,4 +87,5 @@ class UniformAttention(MergedAttention):
 
     def init(self, task: Task, key: Key[Array, ""]) -> Merged:
         shapes = (task.vocab, task.vocab), (task.vocab, task.answers)
+        # W_OV and W_KQ all at α > 0, where the theorem on the phase of hallucination starts
         return Merged(*(jnp.broadcast_to(self.scale, shape) for shape in shapes))

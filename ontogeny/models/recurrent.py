@@ -71,6 +71,7 @@ class LSTM(Model):
             hidden = jax.nn.sigmoid(show) * jnp.tanh(cell)
             return (hidden, cell), hidden
 
+        # zeros, where the authors' program (arXiv 2310.09753) draws a random state for every string
         nothing = jnp.zeros(self.width), jnp.zeros(self.width)
         _, states = jax.lax.scan(step, nothing, inputs)
         return Trace(params.head(states[at]), states[at][None])

@@ -28,6 +28,7 @@ class SpanOneLayer(OneLayer):
         return [Example(cls(width=400.0, scale=0.5))]
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
+        # arXiv 2603.05143, Lemma 2: V and outputs stay in the span of their initial rows
         vocab, rows = task.vocab, 2 * task.vocab
         attention, below, diagonal = jr.split(key, 3)
         spanned = bartlett(below, diagonal, rows, self.width)
@@ -42,6 +43,7 @@ def bartlett(
     """Gaussian rows of so many coordinates in a basis of their own; no numbers if there are fewer
     coordinates than rows."""
     degrees = width - jnp.arange(rows)
+    # χ² of k degrees is twice a gamma variable of k/2, for which k may be any number: d is a leaf
     lengths = jnp.sqrt(2 * jr.gamma(diagonal, degrees / 2))
     lengths = jnp.where(degrees > 0, lengths, jnp.nan)
     return jnp.tril(jr.normal(below, (rows, rows)), -1) + jnp.diag(lengths)

@@ -119,6 +119,7 @@ class Transformer(Model):
     ) -> Trace:
         """What is read at a position is read at a [CLS] that takes in the string up to there."""
         tokens = embed(params.tokens, params.positions, inputs)
+        # [CLS] has the last position's embedding, however little of the string is read
         x = jnp.concatenate([tokens, (params.cls + params.positions[-1])[None]])
 
         def read(last: Int[Array, ""]) -> Trace:
@@ -142,10 +143,12 @@ class Transformer(Model):
                 mixed, weights = self._at_cls(attention, attention.norm(x), mask)
                 x = x[-1:]
             x = x + mixed
+            # by erf, torch's default, as in the authors' program
             active = jax.nn.gelu(mlp.mlp_in(mlp.norm(x)), approximate=False)
             x = x + mlp.mlp_out(active)
             residual.append(x[-1])
             attended.append(weights[:, -1])
+        # the last norm has no scale and shift, as in the authors' program
         normed = normalised(x[-1])
         outputs = params.tokens @ normed if params.head is None else params.head(normed)
         return Trace(outputs, jnp.stack(residual), tuple(attended))
@@ -161,9 +164,11 @@ class Transformer(Model):
             for weights in (attention.query, attention.key, attention.value)
         )
         scores = jnp.einsum("qhp,khp->hqk", query, key) / self.head_dim**0.5
+        # x is normed, and a ⟨x_i, x_j⟩ not divided by √head_dim: both as in the authors' program
         scores = scores + self.kq_identity * attention.a[:, None, None] * (x @ x.T)
         weights = masked_softmax(scores, mask)
         mixed = jnp.einsum("hqk,khp->qhp", weights, value)
+        # Σ_h b_h A_h first: one product with x instead of one for each head
         passed = jnp.tensordot(attention.b, weights, 1) @ x
         return jnp.einsum("qhp,hpd->qd", mixed, attention.out) + self.vo_identity * passed, weights
 
@@ -199,7 +204,9 @@ class MimeticTransformer(Transformer):
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         params = super().init(task, key)
         width = self.width
+        # a key of its own: all other weights are those of Transformer for the same seed
         (noise,) = gaussians(jr.fold_in(key, 1), (self.depth, self.heads, width, width))
+        # the authors' program has √α Z₁ᵀ Z₂ + √β I, and its α and β are not known: 0.7 is our guess
         wanted = self.alpha * noise * width**-0.5 + self.beta * jnp.eye(width)
         left, sizes, right = jnp.linalg.svd(wanted)
         root = jnp.sqrt(sizes[..., None, : self.head_dim])

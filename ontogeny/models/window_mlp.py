@@ -45,6 +45,7 @@ class WindowMLP(Model):
     ) -> Trace:
         nothing = jnp.zeros((self.window - 1, self.width))
         tokens = jnp.concatenate([nothing, params.tokens[inputs]])  # nothing precedes the first
+        # padded by window - 1, the window that ends with token t begins at index t
         x = tokens[at[:, None] + jnp.arange(self.window)].reshape(len(at), -1)
         for layer in params.layers[:-1]:
             x = jax.nn.relu(layer(x))

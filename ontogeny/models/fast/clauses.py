@@ -40,6 +40,8 @@ def batched(
         known = cache(model, params, sentence, jnp.zeros((), int))
         return _attended(model, params, known, sentence.answers, positions)
 
+    # attention by row, the MLP for all at once: vmapped, its weights' gradient sums over two axes,
+    # for which XLA transposes in memory first (LOGBOOK: 9.5 instead of 7.9 ms)
     here, mixed, weights = jax.vmap(attended)(inputs)
     flat = (x.reshape(-1, x.shape[-1]) for x in (here, mixed))
     outputs, residual = _mlp(model, params, *flat)
@@ -88,6 +90,7 @@ def _attended(
         return embeddings.answers(answers, positions)
 
     queries = [_placed(model, x, positions) for x in _by_head(model, params, QUERY, asking)]
+    # a rollout's cache is longer than what is written: the rest is masked as later
     mask = causal_mask(len(cache[0][0]), positions)
     found = [attention(query, *head, mask) for query, head in zip(queries, cache, strict=True)]
     mixed, weights = zip(*found, strict=True)
@@ -117,6 +120,7 @@ def _by_head(
 
 def _split(embeddings: "ClauseEmbedding", width: int) -> list["ClauseEmbedding"]:
     """Every table cut into tables of a width."""
+    # split rather than sliced: gradients are then put together once (see `unstacked`)
     cut = [jax.lax.split(table, [width] * (table.shape[1] // width), 1) for table in embeddings]
     return [type(embeddings)(*tables) for tables in zip(*cut, strict=True)]
 

@@ -24,8 +24,10 @@ def batched(
 ) -> Trace:
     """`jax.vmap` of the model, faster."""
     rows, length = inputs.shape
+    # nothing to share: each row has a first position of its own
     if first is None or len(first.tokens) >= rows:
         first = FirstTokens(inputs[:, 0], jnp.arange(rows))
+    # with 100 first tokens in 150 rows, and all rows one matrix: 73 → 57 ms a step (LOGBOOK)
     layout = _Layout(len(first.tokens), first.which, length)
     begun = params.tokens[first.tokens] + params.positions[0]
     later = params.tokens[inputs[:, 1:]] + params.positions[1:length]
@@ -93,6 +95,7 @@ def _block(
     keys, values, seen = map(layout.by_row, (key, value, normed))
     weights = _weights(model, block, asking.reshape(*where.shape, model.width), where, keys, seen)
     mixed = jnp.einsum("nhqk,nkhd->nqhd", weights, by_head(values, model.heads))
+    # a first position has weight 1 on itself in every head, so what it finds is its own value
     here = here + block.mix(jnp.concatenate([value[:distinct], mixed.reshape(asking.shape)]))
     if block.identities:
         b = model.identity_factor * block.identities.vo_identity

@@ -40,6 +40,7 @@ def batched(
         return x.reshape(-1, width)
 
     here = read(x1)
+    # all positions read as one matrix: 13.4 → 11.5 ms a step (LOGBOOK)
     asked = (flat(here) @ params.key2).reshape(here.shape)
     scores2 = asked @ jnp.swapaxes(x1, 1, 2) / width**0.5
     weights2 = masked_softmax(scores2, causal_mask(length, at))
@@ -59,6 +60,8 @@ def _first_scores(params: "Params", inputs: Int[Array, " length"]) -> Float[Arra
     length, (vocab, width) = len(inputs), params.tokens.shape
     known = jnp.concatenate([params.tokens, params.positions[:length]])
     table = known @ params.key1 @ known.T / width**0.5
+    # (e_z + p_t)ᵀ W (e_z' + p_s) has four terms, all in the table: summed first over what asks
+    # (length × known), then over what is asked (length × length)
     rows = table[inputs] + table[vocab:]
     scores: Array = rows[:, inputs] + rows[:, vocab:]
     return scores

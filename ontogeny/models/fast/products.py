@@ -31,6 +31,7 @@ def _product_gradient(saved: Any, cotangent: Array) -> tuple[Array, Array]:
     if x.shape[-1] <= cotangent.shape[-1]:  # the smaller factor is the one to transpose
         of_y = _transposed(x) @ cotangent
     else:
+        # (gᵀ x)ᵀ = xᵀ g; the barrier keeps XLA from folding the transpose back into the product
         of_y = jnp.matrix_transpose(_barrier(_transposed(cotangent) @ x))
     return cotangent @ jnp.matrix_transpose(y), of_y
 
@@ -38,6 +39,7 @@ def _product_gradient(saved: Any, cotangent: Array) -> tuple[Array, Array]:
 product.defvjp(_product, _product_gradient)
 
 
+# from five answers to ten clauses: 1.0 ms with its gradient, 2.4 as JAX derives it (LOGBOOK)
 @jax.custom_vjp
 def attention(
     queries: Float[Array, "*batch query head_dim"],
@@ -61,6 +63,7 @@ def _attention_gradient(
 ) -> tuple[Array, Array, Array, None]:
     queries, keys, values, weights = saved
     of_found, of_weights = cotangents
+    # the weights are an output as well, so they may have a cotangent of their own
     of_weights = of_weights + jnp.einsum("...qv,...kv->...qk", of_found, values)
     # softmax: ds = w (dw - Σ w dw); masked weights are 0, and so are their gradients
     of_scores = weights * (of_weights - jnp.sum(of_weights * weights, axis=-1, keepdims=True))
