@@ -18,4 +18,5 @@ class Imbalance(Probe):
         if self.layer >= len(layers):
             raise ConfigError(f"Imbalance.layer={self.layer}: the model has {len(layers)} layers")
         weights = layers[self.layer]
+        # for rows that are read at their end: masked positions would count as imbalance
         return jnp.max(jnp.abs(weights - 1 / weights.shape[-1]))

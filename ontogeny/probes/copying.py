@@ -48,7 +48,9 @@ class BigramGap(Probe):
             )
         counted = jnp.ones(now.task.vocab)
         if now.task.fixed:
+            # what follows a trigger is drawn for each sequence, whatever the bigrams say
             counted = counted.at[now.task.commonest].set(0.0)
+        # of embeddings alone, without positions or attention: what the MLP itself has stored
         predicted = jax.nn.log_softmax(now.params.mlp2(now.params.tokens) @ now.params.unembed.T)
         after = jnp.asarray(now.task.bigrams.after)
         log_after = jnp.log(jnp.where(after > 0, after, 1.0))  # 0 log 0 is 0

@@ -32,5 +32,6 @@ class PredictedAlignment(Probe):
             )
         features = now.trace(now.batch(self.split)).residual[:, :, 0]
         lengths = jnp.mean(jnp.sum(features**2, axis=-1), axis=0)
+        # δ²: entries of deviation first/√width make features of squared length first²
         predicted = alignment(jnp.square(now.model.first), lengths)
         return predicted.at[0].set(0.0)

@@ -28,6 +28,7 @@ class _OfRelation(Probe):
             raise ConfigError(f"{type(self).__name__} is about Facts, not {type(task).__name__}")
         batch = now.batch(self.split)
         probabilities = jax.nn.softmax(task.possible(now.trace(batch).outputs), axis=-1)
+        # answers are numbered relation by relation, D to each
         blocks = probabilities.reshape(*probabilities.shape[:2], -1, task.choices)
         relation = task.relation(batch.targets)[..., None, None]
         own = jnp.take_along_axis(blocks, relation, axis=2)[:, :, 0]
@@ -55,6 +56,7 @@ class RelationLoss(_OfRelation):
     def _of(
         self, now: Moment, batch: Batch, own: Float[Array, "row read choice"]
     ) -> Float[Array, "row read"]:
+        # so that a mass that underflows gives a large loss rather than an infinite one
         return -jnp.log(jnp.sum(own, axis=-1) + 1e-30)
 
 

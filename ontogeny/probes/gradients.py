@@ -20,6 +20,7 @@ class GradientError(Probe):
             raise ConfigError(f"Lemma 1 is about OneLayer, not {type(now.model).__name__}")
         batch, gain = now.batch(self.split), now.model.readout_gain()
         automatic = jax.grad(lambda params: now.with_params(params).loss(batch))(now.params)
+        # a class's m units are merged (m is in the gain); V is by rows, the lemma's acts on columns
         tokens = jnp.eye(now.task.vocab)
         key_query, value, output = now.params
 

@@ -33,8 +33,10 @@ class HopsByLayer(Probe):
         fitted, tested = (self._features(now, task, number) for number in range(2))
 
         def accuracy(x: Array, reached: Array, other: Array, truth: Array) -> Float[Array, ""]:
+            # centred: where features say nothing, ridge shrinks towards no preference
             targets = jax.nn.one_hot(reached, task.values) - 1 / task.values
             covariance = x.T @ x / len(x)
+            # in units of the features, so that a larger stream is shrunk no less
             ridge = self.ridge * jnp.trace(covariance) / len(covariance) * jnp.eye(x.shape[1])
             probe = jnp.linalg.solve(covariance + ridge, x.T @ targets / len(x))
             return jnp.mean(jnp.argmax(other @ probe, axis=1) == truth)

@@ -38,6 +38,7 @@ class MemoryRecall(Probe):
         p: Params = now.params
         match self.memory:
             case "copying" | "copying, noise aside":
+                # rows are keys: u_vᵀ W_O² W_V² e_z at (z, v)
                 scores = p.tokens @ (p.unembed @ p.out2 @ p.value2).T
                 if self.memory != "copying" and isinstance(now.task, Triggers):
                     scores = scores.at[:, now.task.noise_token].set(-jnp.inf)
@@ -45,10 +46,13 @@ class MemoryRecall(Probe):
             case "matching":
                 own = p.tokens
                 if isinstance(now.task, Triggers) and now.task.fixed:
+                    # only fixed triggers compete, as in the authors' probe: an easier test than
+                    # among all tokens, which tells in the order of learning (LOGBOOK)
                     own = p.tokens[now.task.commonest]
                 copied = p.out1 @ p.value1 @ own.T
                 return _recalled(own @ p.key2 @ copied)
             case _:
+                # p_{t+1}ᵀ W_K¹ p_s: row t asks from t + 1, and should find t
                 return _recalled((p.positions @ p.key1 @ p.positions.T)[1:, :])
 
 
@@ -75,6 +79,7 @@ class PreviousTokenScore(Probe):
                 f"PreviousTokenScore.layer={self.layer}: it needs a layer before the last of "
                 f"{len(layers)}"
             )
+        # a trigger at the very end has nothing after it: it is read in place, and not counted
         after = jnp.minimum(batch.at + 1, batch.inputs.shape[1] - 1)
         attended = _attended(layers[self.layer], after)
         inside = batch._replace(weights=batch.weights * (batch.at < after))
@@ -102,6 +107,7 @@ class InductionScore(Probe):
         attention = layers[self.layer]
         attended = jnp.argmax(attention, axis=-1) if last else _attended(attention, batch.at)
         row = jnp.arange(len(batch.at))[:, None, None]
+        # nothing precedes position 0, so whoever attends there has not found anything
         before = batch.inputs[row, jnp.maximum(attended - 1, 0)]
         current = jnp.take_along_axis(batch.inputs, batch.at, axis=1)
         return best_head(batch, (before == current[:, None]) & (attended > 0))
@@ -131,6 +137,7 @@ class NoiseMargin(Probe):
             raise ConfigError(
                 "NoiseMargin needs Triggers and a model with a last MLP: mlp2='linear' or 'relu'"
             )
+        # FFN(e_q), as in arXiv 2406.03068: no attention, hence nothing of the context
         trigger = now.params.tokens[now.task.commonest]
         logits = jnp.mean(now.params.mlp2(trigger) @ now.params.unembed.T, axis=0)
         others = logits.at[now.task.noise_token].set(-jnp.inf)

@@ -57,6 +57,8 @@ class BlockError(_OfKernel):
         kinds = now.world.train.kinds[: self.rows]
         strings = now.params.strings[: self.rows]
         counted = jnp.arange(len(kinds)) < task.samples
+        # no sample with itself: N is about disjoint symbols (eqs. 6 and 7 of arXiv 2310.09753), and
+        # what K_ii has in excess acts like ridge (LOGBOOK)
         pairs = counted[:, None] & counted[None] & ~jnp.eye(len(kinds), dtype=bool)
         N = now.params.N
         off = jnp.abs(model.between(now.params, strings, strings) - N[kinds][:, kinds])

@@ -33,6 +33,8 @@ class RolloutAccuracy(_OfClauses):
     split: str = split("train", run=False, doc="the split whose first answers rollouts start from")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
+        # not the accuracy of Definition 3.6 (eq. 5), which is given true answers: the experiments
+        # of section 7 of arXiv 2511.07378 count rollouts, in which errors add up
         model, task = read_by_clauses(now)
         return jnp.mean(rollout_all_correct(model, now.params, now.batch(self.split), task))
 
@@ -65,6 +67,7 @@ class AttentionLeakage(_OfClauses):
     split: str = split("train", doc="the split whose sentences are read")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
+        # eq. 19 of arXiv 2511.07378
         return 1 - jnp.mean(jnp.sum(retrieved(now, self.split), axis=2))
 
 
@@ -75,6 +78,7 @@ class Gap(_OfClauses):
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         found = retrieved(now, self.split)
+        # eq. 20
         return jnp.mean(jnp.abs(found[..., 0] - found[..., 1]))
 
 
@@ -113,8 +117,10 @@ class Features(_OfTheory):
             return jnp.sum(values * where, axis=-1) / jnp.sum(where)
 
         def learnt(to: Array, value: Array) -> Float[Array, " kind"]:
+            # the fibre of Definition 6.3; a single action if the group is simply transitive
             sending, same = table[:, value] == to, jnp.arange(task.values) == value
             actions, values = by_action[to], by_value[to]
+            # of m neurons the proof has exactly one learn a combination: the one that responds most
             chosen = jnp.argmax(mean(actions, sending) + values[:, value])
             own, others = mean(values[chosen], same), mean(values[chosen], ~same)
             fitting, rest = mean(actions[chosen], sending), mean(actions[chosen], ~sending)
@@ -135,6 +141,7 @@ class Promise(_OfTheory):
 
         def most(action: Array, value: Array) -> Float[Array, ""]:
             to = table[action, value]
+            # Definition 6.2: half of each, as attention to the two clauses starts uniform
             return jnp.max(by_action[to, :, action] + by_value[to, :, value]) / 2
 
         over_values = jax.vmap(most, (None, 0))
@@ -148,6 +155,7 @@ class Combinations(_OfClauses):
     def __call__(self, now: Moment) -> Float[Array, "action value"]:
         _, task = read_by_clauses(now)
         actions, values = jnp.indices((task.group.order, task.values)).reshape(2, -1)
+        # two variables stand for all: which they are should not matter
         variables = jnp.broadcast_to(jnp.arange(2), (len(actions), 2))
         answers = jnp.stack([values, jnp.asarray(task.group.table)[actions, values]], axis=1)
         predicates = jnp.stack([variables[:, 1], actions, variables[:, 0]], axis=1)[:, None]
@@ -176,8 +184,10 @@ def retrieved(now: Moment, split: str) -> Float[Array, "row answer 2"]:
     """The attention of each answer to the predicate that begins at its variable, and to itself."""
     _, task = read_by_clauses(now)
     batch = now.batch(split)
+    # over heads before anything else, as the paper's heat maps are
     weights = jnp.mean(now.trace(batch).attention[0], axis=1)
     predicates, answers = sentences_of(task, batch)
+    # exactly one predicate: the variables of a chain are distinct (Assumption 3.2)
     needed = answers[:, :, None, 0] == predicates[:, None, :, 2]
     chain = predicates.shape[1]
     predicate = jnp.sum(weights[..., :chain] * needed, axis=2)

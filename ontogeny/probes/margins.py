@@ -40,6 +40,7 @@ class RelativeMargin(Probe):
     def __call__(self, now: Moment) -> Float[Array, ""]:
         asked, trained = now.batch(self.asked), now.batch(self.trained)
         counted = jnp.where(trained.weights[:, 0] > 0, _leads(now, trained), jnp.inf)
+        # were a training row wrong, its negative margin would turn the sign of all
         unit = jnp.abs(jnp.min(counted))
         return jnp.min(_leads(now, asked)) / jnp.where(unit > 0, unit, 1.0)
 

@@ -31,6 +31,7 @@ class LemmaError(Probe):
             return now.with_params(params._replace(weights=weights)).loss(batch)
 
         outputs = now.trace(batch).outputs[:, 0]
+        # the lemma on gradients as memories (arXiv 2306.00802): p̂ - p, a row for every z
         error = jax.nn.softmax(outputs) - jax.nn.one_hot(batch.targets[:, 0], outputs.shape[1])
         frequency = batch.weights / jnp.sum(batch.weights)
         closed = params.unembed.T @ (error * frequency).T @ params.embed[batch.inputs[:, 0]]

@@ -24,6 +24,7 @@ class Resemblance(_OfPairs):
     Features are the residual stream after a layer, where the input is read.
     """
 
+    # eq. 10 of arXiv 2603.05143: value features in one layer, the last layer but one (-2) in GPT-2
     layer: int = count(
         -1, least=-1000, doc="after which layer: 0 the embeddings, -1 the last, -2 the one before"
     )

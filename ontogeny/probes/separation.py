@@ -30,4 +30,5 @@ class Separation(Probe):
         def mean(chosen: Bool[Array, "row read"]) -> Float[Array, ""]:
             return jnp.sum(outputs * chosen) / jnp.sum(chosen)
 
+        # 0 in the mean over MLPs, if symbols are unseen (arXiv 2310.09753, Appendix I)
         return mean(high) - mean(low)

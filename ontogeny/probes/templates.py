@@ -85,6 +85,7 @@ class SymmetricPart(_OfTemplates):
 
     def __call__(self, now: Moment) -> Float[Array, " twelve"]:
         numbers = jnp.stack(symmetric_part(templates(now), _structured(self, now).subjects))
+        # at the optimum a₁ ≥ 1 is tight, so this is the margin's own unit
         return numbers / numbers[0]
 
 
@@ -112,6 +113,7 @@ class PredictedTemplates(_OfTemplates):
     def __call__(self, now: Moment) -> Float[Array, "token answer"]:
         task = _structured(self, now)
         bridged, plain = with_identity(task.subjects), without_identity(task.subjects)
+        # `identity` may be swept, so both solutions are part of the program
         theory = jnp.where(jnp.asarray(task.identity > 0), jnp.array(bridged), jnp.array(plain))
         return symmetric_matrix(theory, task.subjects)
 
@@ -149,6 +151,7 @@ def symmetric_part(matrix: Float[Array, "token answer"], N: int) -> Symmetric:
         diagonal = jnp.trace(block) / N
         rest = (jnp.sum(block) - jnp.trace(block)) / (N * (N - 1))
         numbers += [diagonal - rest, rest]
+    # (relation, bridges or objects, N): α is what a relation says of bridges, β of objects
     relations = jnp.mean(matrix[2 * N :].reshape(2, 2, N), axis=-1)
     return Symmetric(*numbers, *relations[:, 0], *relations[:, 1])
 

@@ -51,6 +51,7 @@ def truncated(
 ) -> Float[Array, "out into"]:
     """The nearest matrix whose rank is this fraction of the full one."""
     left, sizes, right = jnp.linalg.svd(weights, full_matrices=False)
+    # in single precision ρ · n may fall a hair short of the whole number that is meant
     stays = jnp.arange(len(sizes)) < jnp.floor(keep * len(sizes) + 1e-6)
     return (left * jnp.where(stays, sizes, 0.0)) @ right
 

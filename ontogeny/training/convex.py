@@ -22,6 +22,7 @@ class MinimalNorm(Solver):
     Any task whose questions have one answer token, any model that sums token rows.
     """
 
+    # nuclear: program (2) of arXiv 2509.24653. Frobenius: where a merged matrix goes instead
     norm: str = choice("nuclear", "frobenius", doc="which norm of the template matrix is least")
     split: str = split("train", doc="the split that is to be answered with margin one")
 
@@ -90,6 +91,7 @@ def as_params(now: Moment, templates: Float[np.ndarray, "token answer"]) -> Para
             return {"templates": jnp.asarray(templates)}
         case EmbeddingMLP(width=width):
             left, sizes, right = np.linalg.svd(templates, full_matrices=False)
+            # below that are the solver's rounding errors, not directions of the solution
             rank = int(np.sum(sizes > 1e-6 * sizes[0]))
             if width < rank:
                 raise ConfigError(f"EmbeddingMLP.width={width} is below the solution's rank {rank}")

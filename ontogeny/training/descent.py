@@ -13,6 +13,7 @@ from jaxtyping import Array, Key
 from ..core.fields import Example, count, names, number, optional, split
 from ..core.types import Batch, Memory, Moment, Params, Stage, Until, partition
 
+# GPT-2's step went from 62 to 65 ms, while templates compiled in 4.0 instead of 5.5 s (LOGBOOK)
 _FEW = 2**20  # parameters: to copy more than these would take longer than it saves
 
 
@@ -94,6 +95,7 @@ def drawn(batch: Batch, rows: int, key: Key[Array, ""]) -> Batch:
     expected gradient is that of the whole batch."""
     weights = jnp.sum(batch.weights, axis=1)
     upto = jnp.cumsum(weights)
+    # "right" steps over rows of weight 0, where the sum does not rise: they are never drawn
     chosen = jnp.searchsorted(upto, upto[-1] * jr.uniform(key, (rows,)), side="right")
     taken = batch.take(chosen)
     return taken._replace(weights=taken.weights / weights[chosen, None])

@@ -18,6 +18,7 @@ class BuiltHops(Solver):
     where h hops lead from there.
     """
 
+    # e⁻⁴⁰ is far below single precision's rounding: attention is as good as hard
     strength: float = number(
         40.0, above=0, doc="the attention score of the position attended to, above all others"
     )
@@ -43,6 +44,7 @@ class BuiltHops(Solver):
         key_query, output_value, unembed = (np.zeros(w.shape) for w in now.params)
 
         fixed = np.asarray(now.world)
+        # the token at (a, π_a(b)) is σ_a(π_a(b)): one hop from b
         key_query[0][position, np.take_along_axis(position, fixed, axis=1)] = self.strength
         output_value[0][copy[0], token] = 1.0
         for layer, hops in enumerate(task.asked[:-1], start=1):

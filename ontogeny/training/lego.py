@@ -23,9 +23,11 @@ class Learning(NamedTuple):
 
 
 class _Chained(_Gradient):
+    # self: the recursive self-training of Algorithm 2 (arXiv 2511.07378), one stage a round
     labels: str = choice(
         "true", "self", doc="who answers: the task, or the model as it was when the stage began"
     )
+    # Algorithms 1 and 2 train attention on the fifth token's loss alone: it needs both retrievals
     counted: str = choice(
         "clause", "value", doc="what the loss is of: the next clause, or its value alone"
     )
@@ -114,6 +116,7 @@ class _Seen(Task):
         if self.labels == "self":
             sentences = sentences_of(self.task, batch)
             found = rollout(self.model, self.teacher, batch, self.task)
+            # Definition 5.1: y₀ is given, and all later answers are the teacher's own, greedily
             answers = jnp.concatenate([sentences.answers[:, :1], found], axis=1)
             batch = self.task.batch(Sentence(sentences.predicates, answers))
         reads = batch.at.shape[1]

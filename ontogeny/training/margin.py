@@ -29,6 +29,7 @@ class MarginDescent(_Descent):
         level, gradient = jax.value_and_grad(loss)(now.params)
         # -level is the smoothed margin γ. For a model of degree two |∇γ|² grows like γ, and with it
         # γ exponentially, until steps overshoot; divided by γ, the margin grows linearly
+        # until the rows are fitted γ is negative, and the step plain
         step_size = self.learning_rate / jnp.maximum(1.0, -level)
         return jax.tree.map(lambda p, g: p - step_size * g, now.params, gradient), memory
 
@@ -38,5 +39,6 @@ def log_exponential_loss(
 ) -> Float[Array, ""]:
     """log Σ w exp(-gap), over rows and all wrong answers: minus the margin, smoothed."""
     behind = -gaps(outputs, batch.targets)
+    # an answer's gap to itself is infinite, so it drops out, as do rows of weight 0
     counted: Array = jax.nn.logsumexp(behind, b=batch.weights[..., None])
     return counted

@@ -37,6 +37,7 @@ class ReadoutDescent(_Descent):
         trace = now.trace(batch)
         features = trace.residual[:, -1].reshape(-1, now.model.width)
         gain = now.model.readout_gain()
+        # g² V Vᵀ, once for all steps of the call; A starts at 0 in each
         gram = gain**2 * (features @ features.T)
         cotangent = jax.grad(lambda outputs: now.task.loss(outputs, batch))
         shape = trace.outputs.shape
