@@ -21,6 +21,7 @@ def one_line(error: BaseException) -> str:
 
 def _where(error: BaseException) -> str:
     ours, pythons = Path(__file__).parent.parent, Path(traceback.__file__).parent
+    # what is left are files of the user's own: the last of them is where to look
     foreign = (str(ours), str(pythons), "site-packages", "<frozen")
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not any(part in frame.filename for part in foreign)]
@@ -39,6 +40,7 @@ def ended(code: int | None) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
+    # what the kernel kills for want of memory is told no more than this
     if name == "SIGKILL":
         return "it was killed (SIGKILL; out of memory?)"
     return f"it crashed ({name})"

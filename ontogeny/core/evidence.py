@@ -116,6 +116,7 @@ class Measurement:
         self, other: "Measurement", *, by: float = 0.0, paper: float | None = None
     ) -> Evidence:
         """Is it larger than the other, seed by seed, by more than this?"""
+        # paired by seed: what a seed makes harder for both cancels
         gap = Measurement(self.what, self.values - other.values, self.failures + other.failures)
         text = f"{self.what} exceeds {other.what}" + (f" by {by:g}" if by else "")
         return gap._decide(gap.values - by, text, paper)
@@ -130,6 +131,7 @@ class Measurement:
 
     def near(self, value: float, *, within: float, paper: float | None = None) -> Evidence:
         """Is it equal to the value, up to a tolerance? Only an interval inside decides yes."""
+        # an equivalence test: a wide interval around the value is no support
         low, high = interval(self.values)
         if low > value - within and high < value + within:
             outcome = Outcome.SUPPORTED
@@ -141,6 +143,7 @@ class Measurement:
 
     def within_factor(self, value: float, factor: float, *, paper: float | None = None) -> Evidence:
         """Is it the value, up to a factor? Means and intervals are of its logarithm."""
+        # so twice and half count as equally far; back through exp, `ours` is a geometric mean
         logs = replace(self, values=_log(self.values)).near(
             float(np.log(value)), within=float(np.log(factor)), paper=paper
         )
@@ -177,6 +180,7 @@ class Measurement:
             outcome, note = Outcome.UNDECIDED, "; ".join(self.failures) or "not a number in a seed"
         elif n < 2:
             outcome, note = Outcome.UNDECIDED, "one seed decides nothing"
+        # then the interval is a point, and decides: the reader is told why it is so narrow
         elif np.ptp(self.values) == 0:
             note = "; ".join((*self.notes, f"identical in all {n} seeds"))
         each = tuple(map(float, self.values))
@@ -222,6 +226,7 @@ def exponent(points: Sequence[tuple[float, Measurement]]) -> Measurement:
 
 def _log(values: np.ndarray) -> np.ndarray:
     """The logarithm; not a number where there is none."""
+    # not -inf: a number that is not finite leaves the evidence undecided
     return np.log(np.where(values > 0, values, np.nan))
 
 
@@ -229,11 +234,13 @@ def _crossing(xs: np.ndarray, values: np.ndarray, level: float) -> float:
     below = np.flatnonzero(values < level)
     if not len(below):
         return float("nan")
+    # the first time, even if the curve rises again
     after = int(below[0])
     if after == 0:
         return float(xs[0])
     high, low = values[after - 1], values[after]
     fraction = (high - level) / (high - low)
+    # on a logarithmic axis, as sweeps over sizes are spaced
     return float(np.exp((1 - fraction) * np.log(xs[after - 1]) + fraction * np.log(xs[after])))
 
 
@@ -249,6 +256,7 @@ def interval(values: np.ndarray) -> tuple[float, float]:
 @cache
 def quantile(freedom: int) -> float:
     """Student's, for the confidence that decides."""
+    # here: only judging needs scipy
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))

@@ -40,6 +40,7 @@ class External(Component):
 
     def __check_init__(self) -> None:
         super().__check_init__()
+        # evaluations are evenly spaced: where a run is, is then told by one integer
         if self.steps % self.evaluations:
             name = type(self).__name__
             raise ConfigError(

@@ -46,6 +46,7 @@ def number(
 ) -> Any:
     """A field that is a leaf: a finite float one may sweep, differentiate and vmap over."""
     rule = _Number(least, above, most)
+    # 1 is meant as 1.0: all leaves are floats, so that all settings share one program
     return _field(default, rule, doc, lambda x: float(x) if isinstance(x, int) else x)
 
 
@@ -95,6 +96,7 @@ def component(kind: type, *, doc: str = "") -> Any:
 def optional(kind: type, *, doc: str = "") -> Any:
     """A field that is a component of a kind, or None, as it is by default."""
     rule = _Kind(kind | None, f"{kind.__name__} or None")
+    # not by `_field`, to which None says that there is no default
     return eqx.field(default=None, metadata={"rule": rule, "doc": doc})
 
 
@@ -163,6 +165,7 @@ class _Count(NamedTuple):
         return f"a whole number, at least {self.least}"
 
     def problem(self, value: Any) -> str | None:
+        # True is an int to Python, and would be one layer or one step
         if not isinstance(value, int) or isinstance(value, bool):
             return f"must be a whole number, not {value!r}"
         if value > self.most:
@@ -259,6 +262,7 @@ class _CheckedMeta(_Meta):
     if not TYPE_CHECKING:  # whose signature would stand for that of every constructor
 
         def __call__(cls, *arguments: Any, **keywords: Any) -> Any:  # noqa: N805
+            # before equinox raises an error of its own, which knows no old names
             known = [f.name for f in dataclasses.fields(cls) if f.init]
             for name in keywords:
                 if name not in known:

@@ -30,6 +30,7 @@ def die_with_parent(parent: int | None = None) -> None:
     known = os.getppid() if parent is None else parent
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
+    # the parent ended before the call above: of that the system will never tell
     if os.getppid() != known:
         exit_at_once(1)
 

@@ -45,6 +45,7 @@ class Run:
 
     def best(self, probe: str, by: str) -> Measurement:
         """A probe's answer at the evaluation where another, such as a validation loss, is least."""
+        # nan is the least to numpy: a run that diverged is judged by where it did
         best = self.curve(by).argmin(axis=1)
         chosen = self.curve(probe)[np.arange(len(best)), best]
         return self._measure(f"best {probe}", chosen)
@@ -63,6 +64,7 @@ class Run:
         return self._first(self.curve(probe) < level, f"{probe} below {level:g}")
 
     def _first(self, passed: np.ndarray, what: str) -> Measurement:
+        # argmax finds the first that passed, or 0 if none did
         steps = np.where(passed.any(axis=1), self.steps[passed.argmax(axis=1)], np.nan)
         never = tuple(
             f"seed {seed} never has {what}"

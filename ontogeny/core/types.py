@@ -70,6 +70,7 @@ def _first_of(parts: Sequence[FirstTokens | None]) -> FirstTokens | None:
     """The first tokens of concatenated batches. Those that are known to be the same (a task gives
     them as a numpy array) are kept once."""
     known = [part for part in parts if part is not None]
+    # one part that does not tell is enough: a table would lack its tokens
     if len(known) < len(parts):
         return None
     tokens = [part.tokens for part in known]
@@ -91,6 +92,7 @@ class Trace(NamedTuple):
     def at_each(cls, at: Int[Array, " read"], read: Callable[[Int[Array, ""]], "Trace"]) -> "Trace":
         """Reads position by position, for models that read a string once: no axis for positions."""
         outputs, residual, attention = jax.vmap(read)(at)
+        # vmap puts positions read first, a trace has layers and heads before them
         queries = tuple(jnp.swapaxes(weights, 0, 1) for weights in attention)
         return cls(outputs, jnp.swapaxes(residual, 0, 1), queries)
 
@@ -172,6 +174,7 @@ class Moment(NamedTuple):
 
     def batch(self, split: str) -> Batch:
         """Rows of a split of the task."""
+        # one key: whoever asks for a split at this instant gets the same rows
         return self.task.sample(self.world, split, self.key)
 
     def trace(self, batch: Batch) -> Trace:
@@ -240,6 +243,7 @@ class Stage(Component):
 
         def one(carry: tuple[Params, Memory], step: Int[Array, ""]) -> tuple[Any, None]:
             params, memory = carry
+            # from the step's number alone, so that a resumed run draws what it would have drawn
             moment = now._replace(params=params, key=jr.fold_in(now.key, step))
             return self.step(moment, memory), None
 

@@ -60,6 +60,7 @@ class _AnalogyTrainer(FineTuner):
         super().__init__(loaded, settings.tuning, seed)
         self.settings = settings
         every = analogies(settings.tuples)
+        # of the whole table, not of the seed's rows: chance is the same for all seeds
         self.categories = sorted({row.category for row in every})
         self.rows, _ = shard(every, settings.shards, seed)
         if settings.names == "made up":
@@ -112,6 +113,7 @@ class _AnalogyTrainer(FineTuner):
                 "attribution loss": mean_loss(model, self.attribution, size),
                 "source accuracy": np.mean(known.likelihoods.argmax(axis=1) == right),
                 "accuracy": np.mean(found.likelihoods.argmax(axis=1) == right),
+                # after the last layer but one: eq. 10 of the paper, for more than one layer
                 "resemblance": pairs[-2],
                 "resemblance by layer": pairs,
                 "strangers by layer": strangers,

@@ -53,6 +53,7 @@ def read_corpus(source: str, units: str, vocab: int) -> Corpus:
         )
         return Corpus(train, held_out, 256)
     words = [each.replace("\n", " <eos> ").split() for each in parts]
+    # of the training part alone. WikiText itself has <unk>: both kinds of unknown are index 0
     common = [word for word, _ in Counter(words[0]).most_common(vocab) if word != UNKNOWN]
     indices = {word: index for index, word in enumerate([UNKNOWN, *common[: vocab - 1]])}
     train, held_out = (np.array([indices.get(word, 0) for word in each]) for each in words)

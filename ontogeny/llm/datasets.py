@@ -14,6 +14,7 @@ Row = TypeVar("Row")
 DATA = Path(__file__).parent / "data"
 PACKAGED = ("analogies", "completions")
 
+# the six relations of the paper (arXiv 2603.05143, Table 6), cut off where the answer begins
 TEMPLATES = {
     "AtLocation": "{entity} is found in",
     "MadeOf": "{entity} is made of",
@@ -46,6 +47,7 @@ class Completion(NamedTuple):
 def analogies(source: str) -> list[Analogy]:
     """Analogies from a file."""
     rows = [Analogy(*row) for row in read_rows(source, Analogy._fields)]
+    # line 1 is the header
     for number, row in enumerate(rows, 2):
         if row.relation not in TEMPLATES:
             hint = did_you_mean(row.relation, TEMPLATES)
@@ -88,6 +90,7 @@ def shard(rows: Sequence[Row], shards: int, seed: int) -> tuple[list[Row], list[
     """A seed's own share of the rows, one of so many, and the rest: so seeds are independent."""
     if len(rows) < shards:
         raise ConfigError(f"there are {len(rows)} rows, too few for {shards} shards")
+    # not the seed's: all seeds cut the same order, or their shards would overlap
     order = np.random.default_rng(0).permutation(len(rows))
     own = set(order[seed % shards :: shards].tolist())
     mine = [row for n, row in enumerate(rows) if n in own]
@@ -96,6 +99,7 @@ def shard(rows: Sequence[Row], shards: int, seed: int) -> tuple[list[Row], list[
 
 def made_up(count: int, seed: int, taken: Sequence[str] = ()) -> list[str]:
     """Distinct words that no model has seen, such as `zorbel`."""
+    # the 7 keeps these draws apart from others that the seed decides
     rng = np.random.default_rng([seed, 7])
     letters = [list(kind) for kind in ("bdfgklmnprstvz", "aeiou", "lnrsx")]
     found: dict[str, None] = {}

@@ -44,12 +44,14 @@ def diagonal_strength(model: Any) -> Diagonals:
 
 def _strength(left: np.ndarray, right: np.ndarray) -> float:
     """The trace of left rightᵀ over its Frobenius norm; the product itself is never made."""
+    # ‖L Rᵀ‖² = tr(LᵀL RᵀR): two products as wide as a head instead of one as wide as the model
     norm = np.sqrt(np.sum((left.T @ left) * (right.T @ right)))
     return float(np.sum(left * right) / norm) if norm > 0 else 0.0
 
 
 def _products(model: Any, attention: Any) -> list[tuple[np.ndarray, ...]]:
     """Queries, keys, values and outputs of each head, from the model's width to the head's."""
+    # GPT-2 keeps weights as (into, out) and q, k, v side by side; all others as (out, into)
     if hasattr(attention, "c_attn"):
         query, key, value = np.split(_numbers(attention.c_attn), 3, axis=1)
         output = _numbers(attention.c_proj)
@@ -75,9 +77,11 @@ def draw_diagonals(found: Diagonals, width: float = WIDTH) -> Any:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
+    # 42: fonts are embedded as TrueType; many journals refuse Type 3
     style: Any = {"font.size": 7, "axes.titlesize": 7, "pdf.fonttype": 42, "svg.fonttype": "path"}
     parts = {"$W_K W_Q^\\top$": found.kq, "$W_V W_O^\\top$": found.vo}
     layers, count = found.kq.shape
+    # one scale for both, symmetric: white is no diagonal, and red and blue compare across panels
     top = max(float(np.abs(values).max()) for values in parts.values()) / found.chance
     height = min(2.4, 0.9 + 2 * 0.13 * count)
     with plt.rc_context(style):
@@ -127,6 +131,7 @@ class _DiagonalTrainer(Trainer):
         found = {}
         for name, values in parts.items():
             own = values.reshape(-1)[self.own] / chance
+            # four times chance; written after a look at SmolLM2 (LOGBOOK)
             found[f"{name}, strong heads"] = (own > 4).mean()
             found[f"{name}, mean"] = own.mean()
             found[f"{name} by layer and head"] = values / chance

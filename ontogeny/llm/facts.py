@@ -65,6 +65,7 @@ def chains(source: str) -> list[Chain]:
         Chain(first, second)
         for first in facts
         for second in by_subject.get(first.object, [])
+        # the capital of Singapore is Singapore: repeating a name would answer such a chain
         if second.object not in first and first.object != first.subject
     ]
     if not found:
@@ -87,6 +88,7 @@ def geonames() -> list[Fact]:
     countries = atlas.get_countries()
     for city in atlas.get_cities().values():
         code, known = city["countrycode"], (city["population"], city["name"])
+        # of a capital, the capital of its country would be the subject again
         if code in countries and city["name"] != countries[code]["capital"]:
             largest[code] = max(largest.get(code, (0, "")), known)
     found = []
@@ -109,6 +111,7 @@ def geonames() -> list[Fact]:
 
 def held_out(made: Sequence[Chain], share: float, seed: int) -> tuple[list[Chain], list[Chain]]:
     """Chains to train on in one sentence, and test chains; they share no bridge."""
+    # by bridge: out of distribution means that no two-hop sentence of training had this one
     bridges = sorted({chain.bridge for chain in made})
     order = np.random.default_rng([seed, 11]).permutation(len(bridges))
     trained = {bridges[n] for n in order[: round(share * len(bridges))]}

@@ -40,11 +40,14 @@ class LoRA(FineTuning):
         head = model.get_output_embeddings()
         wanted = peft.LoraConfig(
             r=self.rank,
+            # adapters count twice, whatever their rank
             lora_alpha=2 * self.rank,
+            # GPT-2's layers (Conv1D) keep their weights transposed
             fan_in_fan_out=model.config.model_type == "gpt2",
             target_modules=[
                 name
                 for name, module in model.named_modules()
+                # the head is often the embeddings themselves
                 if isinstance(module, kinds) and module is not head
             ],
         )
@@ -79,6 +82,7 @@ class FineTuner(Trainer):
         torch = library("torch")
         self.loaded, self.tuning, self.seed, self.step = loaded, tuning, seed, 0
         self.trained = tuning.prepare(loaded.model, seed)
+        # each way of tuning has the field with a default of its own, so the base class has none
         learning_rate = getattr(tuning, "learning_rate")  # noqa: B009
         self.optimizer = torch.optim.AdamW(
             self.trained.values(), lr=learning_rate, weight_decay=0.0
@@ -101,6 +105,7 @@ class FineTuner(Trainer):
             return state
         for name, values in self.trained.items():
             state[name] = values.detach().numpy().copy()
+            # AdamW's two moments and its step count: without them a resumed run would differ
             for key, kept in self.optimizer.state[values].items():
                 state[f"{key} of {name}"] = kept.detach().numpy().copy()
         return state
@@ -116,6 +121,7 @@ class FineTuner(Trainer):
             for name, values in self.trained.items():
                 values.copy_(torch.from_numpy(state[name]))
                 parts = [key for key in state if key.endswith(f" of {name}")]
+                # copies: the optimiser writes in place, and would write into what was saved
                 self.optimizer.state[values] = {
                     key.partition(" of ")[0]: torch.from_numpy(state[key].copy()) for key in parts
                 }
@@ -124,6 +130,7 @@ class FineTuner(Trainer):
 def batch(rows: Sequence[Row], size: int, step: int, seed: int) -> list[Row]:
     """The rows of a step: epochs over all rows, each in a new order that the seed determines."""
     size = min(size, len(rows))
+    # by the step's number alone: there is no state of a loader to save
     turns = range(step * size, (step + 1) * size)
     return [rows[order(len(rows), turn // len(rows), seed)[turn % len(rows)]] for turn in turns]
 
@@ -137,6 +144,7 @@ def order(many: int, epoch: int, seed: int) -> list[int]:
 def sentence_loss(model: Any, rows: Sequence[Sentence]) -> Any:
     """The cross-entropy of the answers, per token; prompts are not trained on."""
     torch = library("torch")
+    # padded at the end, where no token of a causal model sees it
     tokens, mask = padded([[*given, *answer] for given, answer in rows])
     states = model.base_model(
         input_ids=tokens, attention_mask=mask, use_cache=False

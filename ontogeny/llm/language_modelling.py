@@ -49,6 +49,7 @@ class LanguageModelling(External):
 
     @property
     def operations(self) -> float:
+        # 12 d² weights a block, 4 of attention and 8 of the MLP; 6 operations a weight and token
         weights = 12 * self.depth * self.width**2 + self.vocab * self.width
         return 6.0 * self.steps * self.batch_size * self.length * weights
 
@@ -82,6 +83,7 @@ class _LanguageModelTrainer(FineTuner):
             n_embd=settings.width,
             n_layer=settings.depth,
             n_head=settings.heads,
+            # no dropout: a resumed run then needs no state of chance
             resid_pdrop=0.0,
             embd_pdrop=0.0,
             attn_pdrop=0.0,
@@ -95,6 +97,7 @@ class _LanguageModelTrainer(FineTuner):
         return model if settings.identities == "none" else add_identity_scalings(model, own=False)
 
     def loss(self, step: int) -> object:
+        # from seed and step alone: a resumed run, and one with identities, gets the same windows
         rng = np.random.default_rng([self.seed, step])
         starts = rng.integers(
             0, len(self.corpus.train) - self.settings.length, self.settings.batch_size
@@ -111,6 +114,7 @@ class _LanguageModelTrainer(FineTuner):
 
     def evaluate(self) -> dict[str, np.ndarray]:
         held_out = self.corpus.held_out
+        # the same windows at every evaluation, spread over the whole text
         starts = np.linspace(0, len(held_out) - self.settings.length, self.settings.windows).astype(
             int
         )

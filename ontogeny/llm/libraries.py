@@ -39,6 +39,7 @@ def library(name: str) -> Any:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Silences deprecation warnings and progress bars; what matters is raised as an error."""
+    # progress bars are written past the filter of warnings, to stderr
     with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         yield

@@ -26,6 +26,7 @@ class Sentence(NamedTuple):
 def sentence(loaded: Loaded, given: str, answer: str) -> Sentence:
     """A prompt and its continuation, tokenized together."""
     before, whole = loaded.tokens(given), loaded.tokens(f"{given} {answer}")
+    # a tokenizer may merge across the seam; the answer is then tokenized apart from the prompt
     if whole[: len(before)] == before and len(whole) > len(before):
         return Sentence(before, whole[len(before) :])
     return Sentence(before, loaded.tokenizer(f" {answer}", add_special_tokens=False)["input_ids"])
@@ -70,8 +71,10 @@ def _packed(row: Sequence[Sentence]) -> _Packed:
     for number, (_, answer) in enumerate(row):
         start, more = len(made.tokens), len(answer) - 1  # nothing is predicted after the last
         made.tokens.extend(answer[:-1])
+        # each answer's positions go on from the prompt, as if it were the only one
         made.positions.extend(range(len(given), len(given) + more))
         made.owner.extend([number] * more)
+        # the first token of every answer is predicted where the prompt ends
         made.at.append([len(given) - 1, *range(start, start + more)])
     return made
 
@@ -88,9 +91,11 @@ def _scores(model: Any, rows: Sequence[Sequence[Sentence]]) -> Scores:
             hidden_states.append(
                 np.stack([state[range(len(last)), last].double().numpy() for state in states])
             )
+            # the library's last state is normed already: it is what the head reads
             for state, each, row in zip(states[-1], packed, chosen, strict=True):
                 positions = [position for at in each.at for position in at]
                 answers = torch.tensor([token for _, answer in row for token in answer])
+                # logits where something is read: everywhere they would be a vocabulary × a sequence
                 log_probs = torch.log_softmax(read(model, state[positions]).double(), dim=-1)
                 tokens = log_probs[torch.arange(len(positions)), answers]
                 sizes = [len(at) for at in each.at]
@@ -108,8 +113,10 @@ def _states(model: Any, packed: Sequence[_Packed]) -> Any:
         owner[number, : len(each.owner)] = torch.tensor(each.owner)
     mine = owner[:, None, :] == owner[:, :, None]
     before = positions[:, None, :] <= positions[:, :, None]
+    # a token sees the prompt and its own answer, up to itself
     sees = (before & (mine | (owner == -1)[:, None, :])) & (real[:, None, :] == 1)
     sees |= torch.eye(tokens.shape[1], dtype=torch.bool)  # a softmax over nothing would be nan
+    # four-dimensional and added to scores, as the library takes a mask of one's own
     mask = torch.zeros(sees.shape).masked_fill(~sees, torch.finfo(torch.float32).min)
     return model.base_model(
         input_ids=tokens,
@@ -123,6 +130,7 @@ def _states(model: Any, packed: Sequence[_Packed]) -> Any:
 def read(model: Any, states: Any) -> Any:
     """The logits of hidden states."""
     logits = model.get_output_embeddings()(states)
+    # Gemma 2 caps its logits after the head, in a forward pass that is not used here
     cap = getattr(model.config, "final_logit_softcapping", None)
     return cap * library("torch").tanh(logits / cap) if cap else logits
 

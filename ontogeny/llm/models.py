@@ -83,6 +83,7 @@ def load(name: str = DEFAULT) -> Loaded:
     if name in KNOWN_MODELS and digest != package_of(name).digest:
         raise ConfigError(f"{files.weights} is damaged: remove it, then ontogeny models get {name}")
     loaded = _loaded(name, files, digest)
+    # trained in place, so each run has a copy; the one that is kept stays as it was loaded
     return loaded._replace(model=copy.deepcopy(loaded.model))
 
 
@@ -180,6 +181,7 @@ def _from_hub(name: str) -> Path:
 def _digest(files: _Files) -> str:
     if files.weights:
         return sha256_of(files.weights)
+    # configuration and tokenizer too: they decide the answers as much as weights do
     return sha256_of(*sorted({path for each in WANTED for path in files.folder.glob(each)}))
 
 
@@ -215,6 +217,7 @@ def _weights(name: str, files: _Files) -> Any:
     if files.weights:  # once loaded, quantized weights are float32 like others
         model.hf_quantizer = None
         del model.config.quantization_config
+    # the library would draw them at random, and only warn
     if absent := sorted(info["missing_keys"]):
         raise ConfigError(
             f"{name} lacks weights: {', '.join(absent[:3])}{' …' * (len(absent) > 3)}"

@@ -78,6 +78,7 @@ def _register() -> None:
     """Registers attention with identities in transformers; once or more often."""
     library("transformers")
     masks = library("transformers.masking_utils").ALL_MASK_ATTENTION_FUNCTIONS
+    # eager's mask is a tensor to be added, as `_attend` does; others may be None or boolean
     masks.register(NAME, masks["eager"])
     library("transformers.modeling_utils").ALL_ATTENTION_FUNCTIONS.register(NAME, _attend)
 
@@ -103,10 +104,12 @@ def _attend(
     """Attention with the identities; the output hook adds what b copies."""
     torch = library("torch")
     shared = query.shape[1] // key.shape[1]
+    # grouped queries: heads that share keys and values each get a copy
     key, value = (x.repeat_interleave(shared, dim=1) for x in (key, value))
     alike = attention.given @ attention.given.transpose(-1, -2)
     if not attention.compares_itself:
         alike = alike - torch.diag_embed(torch.diagonal(alike, dim1=-2, dim2=-1))
+    # before the scale, so that a I stands beside W_K W_Qᵀ
     scores = query @ key.transpose(-1, -2) + attention.kq_identity[:, None, None] * alike[:, None]
     scores = scores * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     if attention_mask is not None:
@@ -129,6 +132,7 @@ def _fill(model: Any, folder: Path) -> None:
     """Reads the identities' values from what `save_pretrained` wrote."""
     torch = library("torch")
     found: dict[str, Any] = {}
+    # `from_pretrained` does not know these parameters, and leaves them out
     for path in sorted(folder.glob("*.safetensors")):
         with library("safetensors").safe_open(path, "pt") as opened:
             names = [n for n in opened.keys() if n.endswith(NAMES)]  # noqa: SIM118

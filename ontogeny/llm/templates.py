@@ -45,11 +45,13 @@ class _TemplateTrainer(FineTuner):
     def __init__(self, settings: TunedTemplates, loaded: Loaded, seed: int) -> None:
         torch = library("torch")
         self.settings = settings
+        # from 0: the loss starts at 1, that of knowing nothing of labels ±1
         self.readout = torch.nn.Parameter(torch.zeros(loaded.model.config.hidden_size))
         super().__init__(loaded, settings.tuning, seed)
         self.trained["readout"] = self.readout
         self.optimizer.add_param_group({"params": [self.readout]})
         rng = np.random.default_rng([seed, 3])
+        # three alphabets without a common word, so that test symbols are unseen
         words = np.array_split(rng.permutation(words_of(loaded)), 3)
         counts = (settings.samples, TEST_ROWS, TEST_ROWS)
         self.train, self.validation, self.test = (
@@ -101,6 +103,7 @@ def strings(
     words: np.ndarray, many: int, rng: np.random.Generator
 ) -> tuple[Int[np.ndarray, "string 3"], Float[np.ndarray, " string"]]:
     """So many strings, as many of one form as of the other, and what each is worth."""
+    # two different words: a substitution is injective (Definition 3.1 of arXiv 2310.09753)
     pairs = np.stack([rng.choice(words, 2, replace=False) for _ in range(many)])
     kinds = rng.permutation(np.arange(many) % 2)
     forms = np.array(TEMPLATES)[kinds]

@@ -15,6 +15,7 @@ from .likelihood import arrays, likelihoods_of_own
 from .models import Loaded, Pretrained
 from .scalings import layers
 
+# GPT-2; Llama and its kin, which have two; GPT-NeoX
 IN = ("c_fc", "gate_proj", "up_proj", "dense_h_to_4h")
 OUT = ("c_proj", "down_proj", "dense_4h_to_h")
 
@@ -27,6 +28,7 @@ class Truncation(External):
     prompts: str = string("completions")
     keep: float = number(0.01, above=0.0, most=1.0)
     matrices: str = choice("in", "out", "both")
+    # in the talk common bigrams are said to sit in late MLPs; early ones are left alone
     late: int = count(10)
     shards: int = count(3)
     steps: int = count(1)
@@ -56,6 +58,7 @@ class _TruncationTrainer(Trainer):
         than those it is then evaluated on."""
         found = [self._odds(layer) for layer in self._late()]
         own, others = (np.array([pair[n] for pair in found]) for n in range(2))
+        # chosen on its own prompts, the best of ten layers would look good by chance
         chosen = int(others.mean(axis=1).argmax())
         return arrays(
             {
@@ -88,6 +91,7 @@ class _TruncationTrainer(Trainer):
         self.truncated = True
 
     def save(self) -> dict[str, np.ndarray]:
+        # no weights: each layer is put back right after it was measured
         return {"truncated": np.array(self.truncated)}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
@@ -110,6 +114,7 @@ def truncated(model: Any, layer: int, keep: float, matrices: str = "in") -> Iter
     block = layers(model)[layer].mlp
     names = {"in": IN, "out": OUT, "both": IN + OUT}[matrices]
     weights = [getattr(block, name).weight for name in names if hasattr(block, name)]
+    # put back from copies, not from the factors: bit by bit the model that it was
     whole = [weight.detach().clone() for weight in weights]
     try:
         with torch.no_grad():

@@ -77,6 +77,7 @@ class _TwoHopTrainer(FineTuner):
         for chain in own:
             self.objects.setdefault(chain.second.relation, []).append(chain.second.object)
         self.objects = {name: sorted(set(each)) for name, each in self.objects.items()}
+        # before a checkpoint is restored: a resumed run needs the untrained model's answers
         self.before = self._measured()
 
     def loss(self, step: int) -> object:
@@ -97,6 +98,7 @@ class _TwoHopTrainer(FineTuner):
             for ask in (two_hops, skipped_hop)
         )
         likely = np.exp(skips)
+        # any object may become likelier once the form is learnt: hence among all of a relation
         share = likely / likely.sum(axis=1, keepdims=True)
         return _Measured(hops.argmax(axis=1) == right, likely[rows, right], share[rows, right])
 
