@@ -49,7 +49,15 @@ def at(scale: Scale, thing: Any) -> Any:
 
 def in_few_steps(experiment: AnyExperiment) -> AnyExperiment:
     """The same experiment, over at once: two steps of each stage, an evaluation after each."""
-    few: dict[str, Any] = {"steps": 6, "evaluations": 1}  # some take three kinds of steps in turn
+    few: dict[str, Any] = {"steps": 3, "evaluations": 1}  # some take three kinds of steps in turn
+    # a pretrained model takes its time: for a quarter of the sentences, in small batches, and for
+    # one matrix to decompose
+    if shards := getattr(experiment, "shards", 0):
+        few["shards"] = 4 * shards
+    if batch_size := getattr(experiment, "batch_size", 0):
+        few["batch_size"] = min(batch_size, 4)
+    if hasattr(experiment, "late"):
+        few["late"] = 1
     if isinstance(experiment, Experiment):
         two: dict[str, Any] = {"steps": 2}
         stages = (s if isinstance(s, Solver) else replace(s, **two) for s in experiment.training)

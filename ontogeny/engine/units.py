@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..core.external import External
 from .environment import environment
-from .machine import remembers_programs
+from .machine import grown, remembers_programs
 from .runs import RunBatch, RunSpec, batch_of
 from .store import Checkpoint, Record, log
 
@@ -48,6 +49,12 @@ class Unit:
         to_come = everything - evaluations
         left = sum(ahead[-to_come:]) if to_come else 0.0
         return 1 - left / sum(ahead) if left else 1.0
+
+
+def outgrown(unit: Unit) -> bool:
+    """Whether the process that ran a unit is to make way for a new one. What is external compiles
+    nothing, and the next of its kind finds the model loaded: 20 s saved for each run of one."""
+    return grown() and not isinstance(unit.specs[0].experiment, External)
 
 
 class News(NamedTuple):

@@ -7,8 +7,8 @@ inputs of attention, x, which are normed as the model norms them. So
     output(i)    gains  b · Σ_j weight(i, j) x_j.
 
 Where positions rotate keys and queries, the identity stands beside the rotation: ⟨x_i, x_j⟩ is not
-rotated: it compares tokens, not positions. Where several heads share keys
-and values, each head still has an a and a b of its own.
+rotated, since it compares tokens, not positions. Where several heads share keys and values, each
+head still has an a and a b of its own.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Attention alone on strings of one symbol: who can copy? (arXiv 2310.09753, section 5)
 
 A string of one token leaves attention nothing to choose, and with embeddings that also read the
-answer, f(x) = E (W_V W_Oᵀ + b I) E_x, summed over heads.
+answer, f(x) = E (W_V W_Oᵀ + b I) E_x, the mean over heads.
 """
 
 from collections.abc import Iterable

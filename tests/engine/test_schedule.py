@@ -6,7 +6,8 @@ from small import tiny
 from ontogeny import ConfigError
 from ontogeny.engine.runs import specs
 from ontogeny.engine.schedule import Progress, Scheduler, WorkerError
-from ontogeny.engine.units import News, Unit
+from ontogeny.engine.units import News, Unit, outgrown
+from ontogeny.llm.truncation import Truncation
 
 
 def news(step):
@@ -52,6 +53,12 @@ def test_a_worker_that_has_grown_makes_way_for_a_new_one():
         ("spawn", 0), ("send", 0, "a"), ("retire", 0), ("spawn", 0), ("send", 0, "b"),
         ("retire", 0), ("shutdown",),
     ]  # fmt: skip
+
+
+def test_a_worker_that_holds_a_pretrained_model_stays_however_large(monkeypatch):
+    monkeypatch.setattr("ontogeny.engine.units.grown", lambda: True)
+    [compiled], external = units_of("a"), Unit(tuple(specs("b", Truncation(), [0])), 1.0)
+    assert outgrown(compiled) and not outgrown(external)
 
 
 def test_one_who_has_nothing_to_do_takes_over_from_one_who_died():

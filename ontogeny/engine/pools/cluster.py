@@ -20,10 +20,10 @@ from typing import Any
 
 from ...core.fields import ConfigError
 from ..environment import commit, missing
-from ..machine import grown, settle
+from ..machine import settle
 from ..schedule import Done, Failures, Pool, Progress, Scheduler, WorkerError
 from ..store import Checkpoint, Record, Store, log
-from ..units import Interrupted, Unit, Wish, checkpoint_seconds, follow, train
+from ..units import Interrupted, Unit, Wish, checkpoint_seconds, follow, outgrown, train
 
 _AHEAD = 64  # messages that a worker may have ready: it waits while nobody fetches them
 _FAREWELL = 20.0  # seconds in which those at work may save
@@ -217,7 +217,7 @@ class _Worker:
             keeper = None if checkpoints is None else _Outbox(self.outbox, checkpoints)
             news = train(unit, keeper, self._asked, seconds)
             records = follow(news, lambda news: tell(("news", news)))
-            tell(("done", records, grown()))
+            tell(("done", records, outgrown(unit)))
         except Interrupted:
             tell(("paused",))
         except ConfigError as error:

@@ -17,11 +17,11 @@ from typing import Any
 from ...core.errors import ended
 from ...core.fields import ConfigError
 from ...core.process import die_with_parent, exit_at_once
-from ..machine import grown, memory, settle
+from ..machine import memory, settle
 from ..runs import confirm
 from ..schedule import Done, Failures, Pool, Progress, Scheduler, WorkerError
 from ..store import Store
-from ..units import Interrupted, Unit, Wish, follow, train
+from ..units import Interrupted, Unit, Wish, follow, outgrown, train
 from . import children, forkserver
 from .limits import Limits, Pace, too_large, too_slow
 
@@ -254,7 +254,7 @@ def _see_through(unit: Unit, store: Store | None, driver: _Driver) -> None:
         if not unit.specs[0].unknown:
             confirm(unit.specs[0])  # all of a unit have the same code
         records = follow(train(unit, store, asked), partial(driver.tell, "news"))
-        driver.tell("done", records, grown())
+        driver.tell("done", records, outgrown(unit))
     except Interrupted:
         if wish == "stop":
             raise _Stopped from None
