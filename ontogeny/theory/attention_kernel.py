@@ -57,6 +57,7 @@ def _either_way(pairs: Strings) -> Strings:
     the kernel is the same."""
     one = canonical(pairs)
     other = canonical(np.roll(pairs, pairs.shape[1] // 2, axis=1))
+    # where both are equal argmax says 0, and any place will do
     place = np.argmax(one != other, axis=1)[:, None]
     earlier = np.take_along_axis(one, place, axis=1) <= np.take_along_axis(other, place, axis=1)
     return np.where(earlier, one, other)
@@ -67,6 +68,7 @@ def _distinct(
 ) -> tuple[Int[np.ndarray, "pattern length"], Int[np.ndarray, " string"]]:
     """The patterns that occur, and which of them each string has; short ones as single numbers."""
     length = patterns.shape[1]
+    # up to 16 places hold at most 16 tokens: four bits each, 64 in all
     if length > 16:
         found, which = np.unique(patterns, axis=0, return_inverse=True)
         return found, which.ravel()
@@ -97,10 +99,13 @@ def _estimate(
     tokens = int(patterns.max()) + 1
     means = np.empty((scrambles, len(patterns)))
     for scramble, random in enumerate(np.random.default_rng(seed).spawn(scrambles)):
+        # one score per position for both strings: this is the γ² I in the covariance of m(X), m(Y)
         normal = beta * normal_points(points, tokens + length, random)
         normal = np.concatenate([normal, -normal])  # and their mirror images
+        # softmax ignores the shift by the largest score, and exp does not overflow at a large β
         scores = np.exp(normal[:, :tokens] - normal[:, :tokens].max(axis=1, keepdims=True))
         means[scramble] = _means(patterns, scores, np.exp(gamma * normal[:, tokens:]), gamma)
+    # points of one scramble depend on each other: only the scrambles tell how far off the mean is
     error = means.std(axis=0, ddof=1) / scrambles**0.5
     return Estimate(means.mean(axis=0), error)
 
@@ -126,6 +131,7 @@ def _means(
     for number, pair in enumerate(patterns):
         x, y = pair[:length], pair[length:]
         meet = (x[:, None] == y[None, :]) + gamma**2 * np.eye(length)
+        # (half, point) @ (point, half): summed over points before X Yᵀ + γ² I is applied, once
         products = kept(x.tobytes()).T @ attention(y.tobytes())
         means[number] = np.sum(meet * products) / len(scores)
     return means
@@ -137,6 +143,7 @@ def normal_points(
     """Quasi-random points, scrambled, as normal as random ones and more even."""
     from scipy.stats import qmc  # here, since it takes two seconds to import
 
+    # a scrambled point may be 0, whose normal quantile is infinite
     sobol = qmc.Sobol(dimensions, rng=random).random(points)
     return np.asarray(ndtri(np.clip(sobol, 1e-12, 1 - 1e-12)))
 
@@ -155,6 +162,8 @@ def transformer_kernel(
     phase: float = 0.0,
 ) -> Float[np.ndarray, "x y"]:
     """E[φ(u) φ(v)] for φ(t) = cos(b₁ t + b₂) and (u, v) normal with K_attn as covariance."""
+    # cos x cos y = ½ cos(x - y) + ½ cos(x + y), and a centred normal t has E[cos t] = exp(-var/2):
+    # b₂ cancels in the difference and doubles in the sum
     b = frequency**2
     damped = np.exp(-b * (own_x[:, None] + own_y[None, :]) / 2)
     return np.asarray(

@@ -38,6 +38,7 @@ class Bigrams:
     @property
     def after(self) -> Float[np.ndarray, "token next"]:
         """How likely each token is after another; one that nothing follows starts anew."""
+        # the last character of a text may occur nowhere else: its row is empty
         counts = self.pairs.sum(axis=1, keepdims=True)
         return np.where(counts > 0, self.pairs / np.maximum(counts, 1e-30), self.first)
 
@@ -48,6 +49,7 @@ class Bigrams:
 
 def named(source: str) -> str:
     """A source as one may store it: a path is followed by a mark of what the file holds."""
+    # a stored name is read again by the same field: what has a mark keeps it
     if _law(source) or "#" in source:
         return source
     return f"{source}#{_mark(_read(source))}"
@@ -77,6 +79,7 @@ def of_text(text: str, name: str = "the text") -> Bigrams:
     number = {token: place for place, token in enumerate(tokens)}
     codes = np.array([number[token] for token in text])
     pairs = np.zeros((len(tokens), len(tokens)))
+    # add.at counts a pair as often as it occurs; += on an index would count it once
     np.add.at(pairs, (codes[:-1], codes[1:]), 1.0)
     return Bigrams(tokens, pairs)
 
@@ -90,6 +93,7 @@ def _zipf(size: int) -> Bigrams:
 
     Ranks are drawn with a leaning to low numbers, so that some tokens are common throughout.
     """
+    # the size is the seed: a name means the same table in every run and process
     ranks = np.random.default_rng(size).uniform(size=(size, size)) + np.arange(size) / size
     order = np.argsort(ranks, axis=1)
     after = np.zeros((size, size))

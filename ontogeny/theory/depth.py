@@ -13,5 +13,6 @@ def alignment(
     angles. So their half squared distance δ² stays that of the first layer, where it is the squared
     deviation of the initial features, while their squared length |h|² grows.
     """
+    # a wide limit: at finite width the Gaussian part stretches distances, more so the longer |h| is
     aligned: Array = 1 - distance / squared_length
     return aligned

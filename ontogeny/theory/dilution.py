@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 def others(chain: int) -> Float[np.ndarray, " answer"]:
     """How many clauses each answer can see besides the two it needs."""
+    # L - 1 predicates, and the answers before its own
     return chain - 1.0 + np.arange(chain)
 
 

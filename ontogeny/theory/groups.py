@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
+# the table of products has the square of it as entries: 25 million
 LARGEST = 5040  # how many elements a group may have: S7
 WIDEST = 1000  # and how many points it may move
 
@@ -45,6 +46,9 @@ class Action:
             raise BadGroup(f"{self.name}: not a group: no unit, or an element without inverse")
         if (self.table[unit[0]] != np.arange(states)).any():
             raise BadGroup(f"{self.name}: not an action: the unit moves a state")
+        # (g h) y = g (h y) for all h and y at once, but one g at a time: all of them would be
+        # elements² × states. Where different elements act differently, this makes the product
+        # associative, too
         for element in range(elements):
             if (self.table[self.product[element]] != self.table[element][self.table]).any():
                 raise BadGroup(
@@ -94,6 +98,7 @@ class Action:
     @property
     def free(self) -> bool:
         """Whether only the unit leaves any state in place."""
+        # the unit leaves every state in place; anything above that count is another element's
         return bool(np.count_nonzero(self.table == np.arange(self.states)) == self.states)
 
     @property
@@ -114,6 +119,7 @@ class Action:
         """
         members = np.arange(self.order)
         while len(members) > 1:
+            # the derived series ends at the unit, or at a group that is its own derived group
             derived = self._closed(self._commutators(members))
             if len(derived) == len(members):
                 return False
@@ -123,6 +129,7 @@ class Action:
     @cached_property
     def coincidence(self) -> float:
         """The chance that an element drawn anew sends a state where another drawn one does."""
+        # [state, where to]; the mean is 1/|Y| for every transitive action, free or not
         arrivals = np.stack([np.bincount(column, minlength=self.states) for column in self.table.T])
         return float(np.mean(np.sum((arrivals / self.order) ** 2, axis=1)))
 
@@ -152,6 +159,7 @@ class Action:
 
     def _closed(self, members: Int[ndarray, " member"]) -> Int[ndarray, " found"]:
         while True:
+            # commutators include the unit, so that products include the factors
             more = np.unique(self.product[np.ix_(members, members)])
             if len(more) == len(members):
                 return members
@@ -179,10 +187,13 @@ def generated(generators: Sequence[Sequence[int]], name: str = "") -> Action:
         found |= reached
         if len(found) > LARGEST:
             raise BadGroup(f"{name or 'the group'} has more than {LARGEST} elements")
+    # sorted, so that elements have the same numbers in every process; the unit comes first
     table = np.array(sorted(found))
     marks = np.random.default_rng(0).integers(2**62, size=points)  # a row is identified by its sum
     place = np.argsort(table @ marks)
     sums = (table @ marks)[place]
+    # the integers wrap around, which does no harm; if two sums coincided, Action would find that
+    # this is no group
     product = np.stack([place[np.searchsorted(sums, one[table] @ marks)] for one in table])
     return Action(name or "generated", product, table)
 
@@ -194,12 +205,14 @@ def cyclic(states: int) -> Action:
 
 def symmetric(states: int) -> Action:
     """All permutations."""
+    # a turn and a swap of neighbours generate all permutations
     swapped = [1, 0, *range(2, states)] if states > 1 else [0]
     return generated([_rotated(states), swapped], f"S{states}")
 
 
 def alternating(states: int) -> Action:
     """The even permutations."""
+    # and the cycles (0 1 k) all even ones
     threes = [_cycled([(0, 1, last)], states) for last in range(2, states)]
     return generated(threes or [list(range(states))], f"A{states}")
 
@@ -228,6 +241,7 @@ def named(text: str) -> Action:
 def _factor(text: str) -> Action:
     text = text.strip()
     if text.startswith("<") and text.endswith(">"):
+        # commas between permutations, not those within a cycle
         cycles = [_cycles(part) for part in re.split(r",(?![^(]*\))", text[1:-1])]
         points = 1 + max((point for each in cycles for cycle in each for point in cycle), default=0)
         _few(points, text)
@@ -237,6 +251,7 @@ def _factor(text: str) -> Action:
         raise BadGroup(f"{text!r} is no group: C6, S5, A5, D4, C2 x C3, <(0 1 2), (0 1)> are")
     family, states = known[1], int(known[2])
     _few(states, text)
+    # refused before it is generated: A_n has half of n!, and 20! decides as well as 1000!
     if family in "SA" and factorial(min(states, 20)) > 2 * LARGEST:
         raise BadGroup(f"{text} has more than {LARGEST} elements")
     return FAMILIES[family](states)

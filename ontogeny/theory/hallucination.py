@@ -51,14 +51,17 @@ def sequential(
         weights = sizes * np.exp(logits - logits.max())
         right, same, elsewhere, other = weights / weights.sum()
         losses[step] = -np.log(right), -np.log(right + same)
+        # a kind without answers has nothing to share: 0 / 1, not 0 / 0
         one_same = same / max(D - 1, 1)
         one_elsewhere = elsewhere / max(R - 1, 1)
         one_other = other / max((R - 1) * (D - 1), 1)
         # the chance that an answer is given too much, on average over what is asked
         over_s_fits = ((right - 1) + (R - 1) * one_elsewhere) / R
         over_s_not = (one_same + (R - 1) * one_other) / R
+        # an answer of a relation fits one subject in D: exact for a table in order if D divides S
         over_r_fits = ((right - 1) + (D - 1) * one_same) / D
         over_r_not = (one_elsewhere + (D - 1) * one_other) / D
+        # p̂ - p, summed over the answers that fit; over the others the sum is its negative
         fits_s, fits_r = right + elsewhere, right + same
         slopes = (
             (s_fits * (fits_s - 1) + s_not * (1 - fits_s)) / S,

@@ -61,12 +61,14 @@ def published(order: tuple[int, int], X: Matrix, Y: Matrix) -> float:
 def exact(order: tuple[int, int], X: Matrix, Y: Matrix) -> float:
     """∂β^a ∂γ^b of K_attn at zero, from its power series."""
     beta, gamma = order
+    # every β comes with one normal variable, so that β^a has a polynomial of degree a
     nodes, weights = _nodes(X.shape[1] + len(X), degree=beta)
     scores, places = nodes[:, : X.shape[1]], nodes[:, X.shape[1] :]
     left, right = (_softmax(scores @ Z.T, places, order) for Z in (X, Y))
     # softmaxᵀ (X Yᵀ + γ² I) softmax
     total = _times(left @ (X @ Y.T), right).sum(axis=-1)
     if gamma >= 2:
+        # γ² I moves a series on by two orders
         total[:, 2:] += _times(left, right).sum(axis=-1)[:, :-2]
     return float(factorial(beta) * factorial(gamma) * (total[beta, gamma] @ weights))
 
@@ -75,6 +77,8 @@ def _nodes(
     dimensions: int, degree: int
 ) -> tuple[Float[np.ndarray, "node dimension"], Float[np.ndarray, " node"]]:
     """Points and weights that integrate polynomials of this degree against a standard normal."""
+    # n nodes are exact to degree 2n - 1; the grid is their product over all dimensions, which keeps
+    # this to short strings
     points, weights = np.polynomial.hermite_e.hermegauss(degree // 2 + 1)
     weights = weights / weights.sum()
     grid = np.array(list(product(range(len(points)), repeat=dimensions)))
@@ -95,6 +99,7 @@ def _softmax(
     power[0, 0] = 1.0
     grown = power
     for n in range(1, beta + 1):
+        # the next term of exp, linearⁿ / n!; it starts at order n in β, so that the sum ends
         power = _times(power, linear) / n
         grown = grown + power
     return _divided(grown, grown.sum(axis=-1, keepdims=True))
@@ -113,5 +118,6 @@ def _divided(one: Series, other: Series) -> Series:
     """The quotient of two series, coefficient by coefficient; `other` starts with a constant."""
     quotient = np.zeros_like(one)
     for a, b in np.ndindex(*one.shape[:2]):
+        # in this order all lower coefficients are known, and this one is still 0 in the product
         quotient[a, b] = (one - _times(quotient, other))[a, b] / other[0, 0]
     return quotient

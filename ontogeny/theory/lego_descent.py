@@ -48,15 +48,17 @@ class Neurons(NamedTuple):
         self, made: Float[Array, "row pair"], table: Int[np.ndarray, "action value"]
     ) -> Float[Array, "row value"]:
         """Outputs for every value."""
+        # sReLU (Definition 3.4): x^q / (q ρ^(q-1)) from 0 to ρ, then straight, with one slope at ρ
         x = made + self.bias
         bent = self.knee / self.power * (jax.nn.relu(x) / self.knee) ** self.power
         active = jnp.where(x < self.knee, bent, x - self.knee * (1 - 1 / self.power))
         sent = jax.nn.one_hot(table.reshape(-1), table.shape[1])
-        return jnp.minimum(self.copies * active @ sent, self.clip)
+        return jnp.minimum(self.copies * active @ sent, self.clip)  # clipped at B (Assumption 3.4)
 
 
 def attention(scores: Scores, chain: int, answer: int) -> tuple[Array, Array]:
     """The attention of the nth answer (from 0) to each predicate and to each answer so far."""
+    # no positions: what a clause draws depends on whether it names the variable asked for
     predicates = jnp.where(jnp.arange(chain) == answer, scores.q43, scores.q43_off_diagonal)
     answers = jnp.where(jnp.arange(answer + 1) == answer, scores.q44, scores.q44_off_diagonal)
     weights = jax.nn.softmax(jnp.concatenate([predicates, answers]))
@@ -75,6 +77,7 @@ def loss(
 ) -> Float[Array, ""]:
     """The mean cross-entropy of the values, over all chains of actions and all beginnings."""
     actions, values = table.shape
+    # |G|^L |Y| rows, no sample: meant for the chains of two of Algorithm 1
     acting = np.indices((actions,) * chain + (values,)).reshape(chain + 1, -1)
     reached = [acting[-1]]
     for action in acting[:-1]:
@@ -90,7 +93,9 @@ def loss(
         of_predicates, of_answers = attention(scores, chain, answer)
         of_action = marked(list(acting[:-1]), of_predicates, actions)
         of_value = marked(reached[: answer + 1], of_answers, values)
+        # a neuron for each pair (g, y): [row, action, value], flattened as the table is
         made = (of_action[:, :, None] + of_value[:, None, :]).reshape(len(reached[0]), -1)
+        # over the values alone, where (4) runs over all d tokens
         outputs = jax.nn.log_softmax(neurons.answer(made, table))
         total -= jnp.mean(jnp.take_along_axis(outputs, reached[answer + 1][:, None], axis=1))
     return total / chain
@@ -105,6 +110,7 @@ def slope(
 ) -> Scores:
     """The slope of the loss along one entry of each kind."""
     whole = jax.grad(loss)(scores, neurons, table, chain)
+    # renaming makes entries of a kind alike, and each has an equal share of the whole slope
     on, off = 1 / variables, 1 / (variables * (variables - 1))
     return Scores(on * whole[0], on * whole[1], off * whole[2], off * whole[3])
 

@@ -10,4 +10,4 @@ def gaps(
     """The lead of each row's target over every answer; over itself it is infinite."""
     own = jnp.take_along_axis(outputs, targets[..., None], axis=-1)
     rival = jnp.arange(outputs.shape[-1]) != targets[..., None]
-    return jnp.where(rival, own - outputs, jnp.inf)
+    return jnp.where(rival, own - outputs, jnp.inf)  # so that a least gap skips it

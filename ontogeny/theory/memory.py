@@ -53,11 +53,16 @@ def recalled(
 
 def one_step_recall(items: float, width: int) -> float:
     """How much one step recalls, were the scores of different answers independent."""
+    # over c, by Gauss-Hermite nodes; their weights sum to √(2π)
     normal, chance = np.polynomial.hermite_e.hermegauss(61)
     own = np.sqrt(items - 1) / width * normal[:, None]
+    # the outermost nodes can make r² negative, where c has next to no weight
     length = np.sqrt(np.maximum(1 + (items - 1) / width + 2 * own, 0.0))
+    # the density of an inner product of directions is (1 - x²)^((d-3)/2): tails are lighter than
+    # normal ones, with which recall came out too low
     along, mass = roots_gegenbauer(200, (width - 2) / 2)  # the first inner product
     below = _inner_product_below(1 + own - length * along, width) @ mass
+    # below^(N-1) in logarithms: N is large, and need not be whole
     recalled = np.exp((items - 1) * np.log(np.maximum(below / mass.sum(), 1e-300)))
     return float(recalled @ chance / np.sqrt(2 * np.pi))
 
@@ -67,11 +72,13 @@ def _inner_product_below(
 ) -> Float[np.ndarray, "*shape"]:
     """The chance that two random directions have an inner product below a level."""
     inside = np.clip(level, -1.0, 1.0)
+    # the square of such an inner product is Beta(1/2, (d-1)/2)
     chance: np.ndarray = 0.5 + 0.5 * np.sign(inside) * betainc(0.5, (width - 1) / 2, inside**2)
     return chance
 
 
 def capacity(parameters: float, constant: float) -> float:
     """The N with N log N = parameters / constant."""
+    # N = exp(x) turns N log N = w into x exp(x) = w, which is Lambert's function
     wanted = parameters / constant
     return float(np.exp(lambertw(wanted).real))

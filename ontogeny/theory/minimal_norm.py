@@ -60,6 +60,7 @@ def minimal_norm(
 
     `tolerance` is the largest gap that passes for optimal.
     """
+    # `first` keeps the rows' own numbers, by which errors name them
     counts, first = np.unique(
         np.concatenate([counts, targets[:, None]], axis=1), axis=0, return_index=True
     )
@@ -71,6 +72,7 @@ def minimal_norm(
     if least <= 0:
         raise _explain(counts, targets, first, answers, status)
     size, dual_size = NORMS[norm]
+    # weak duality: Σ λ is a lower bound once Aᵀλ has dual norm at most 1
     pull = counts.T @ _adjoint(multipliers, targets)
     multipliers = multipliers / np.linalg.norm(pull, dual_size)
     W = W / least
@@ -106,6 +108,7 @@ def _solve(
     others = _others(targets, answers)
     logits = counts @ W
     own = cvxpy.sum(cvxpy.multiply(~others, logits), axis=1, keepdims=True)
+    # the target against itself is 0 ≥ 0: harmless, and the multipliers stay a rectangle
     constraint = own @ np.ones((1, answers)) - logits >= others.astype(float)
     objective = cvxpy.normNuc(W) if norm == "nuclear" else cvxpy.norm(W, "fro")
     problem = cvxpy.Problem(cvxpy.Minimize(objective), [constraint])
@@ -168,10 +171,12 @@ def _explain(
     from scipy.sparse import csr_array
 
     rows, rivals = np.nonzero(_others(targets, answers))
+    # one row of A for each constraint: + its tokens at the target, - its tokens at the rival
     pull = np.zeros((len(rows), counts.shape[1], answers))
     place = np.arange(len(rows))
     pull[place, :, targets[rows]] += counts[rows]
     pull[place, :, rivals] -= counts[rows]
+    # no objective: any λ that cancels shows the contradiction
     certificate = linprog(
         np.zeros(len(rows)),
         A_eq=csr_array(np.vstack([pull.reshape(len(rows), -1).T, np.ones(len(rows))])),

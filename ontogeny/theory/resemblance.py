@@ -33,6 +33,7 @@ def gradients(
     F = gain / m * jnp.einsum("kmw,w->k", W, V @ mixed)
     error = jax.nn.softmax(F) - jax.nn.one_hot(y, k)
     pull = gain / m * jnp.einsum("k,kmw->w", error, W)
+    # diag(a) - a aᵀ is the derivative of softmax: attention moves by what differs from the mean
     spread = X.T @ (jnp.diag(a) - jnp.outer(a, a)) @ X
     return Gradients(
         key_query=jnp.outer(spread @ V.T @ pull, X[-1]),
@@ -48,6 +49,7 @@ def resemblance(ratio: float, noise: float = 0.0) -> float:
     times a common factor, with u_b and u_c nearly orthogonal. `noise` is the squared length of
     the initial features in units of that factor; without noise the cosine is κ/√(κ²+1).
     """
+    # both features times 2κ+1: κ u_b + u_c and κ u_b, and noise grows by the square
     blur = noise * (2 * ratio + 1) ** 2
     return float(ratio**2 / ((ratio**2 + 1 + blur) * (ratio**2 + blur)) ** 0.5)
 

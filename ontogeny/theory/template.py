@@ -43,7 +43,7 @@ class Template:
     def value(self) -> float | None:
         """The label as a number; none if it is a symbol."""
         try:
-            return float(self.label.replace("−", "-"))
+            return float(self.label.replace("−", "-"))  # the minus sign of papers
         except ValueError:
             return None
 
@@ -55,6 +55,7 @@ def is_wildcard(token: str) -> bool:
 
 def parse(text: str) -> Template:
     """Reads `tokens: label`."""
+    # the last colon: tokens may be colons, labels are not
     body, colon, label = text.rpartition(":")
     body, label = body.strip(), label.strip()
     if not colon or not body or not label:
@@ -100,6 +101,7 @@ def disjoint(one: Template, other: Template) -> bool:
     def clash(token: str, rival: str, rivals: Template) -> bool:
         if is_wildcard(token):
             return False
+        # a wildcard never becomes a token of its own template (Definition 3.1)
         return token in rivals.regular if is_wildcard(rival) else token != rival
 
     pairs = list(zip(one.tokens, other.tokens, strict=True))

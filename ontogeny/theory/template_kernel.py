@@ -38,6 +38,7 @@ class TemplateKernel(NamedTuple):
     def least_eigenvalue(self) -> tuple[float, float]:
         """Above zero, kernel regression can tell the templates apart (Lemma 4.5). And its standard
         error: that of vᵀNv along the eigenvector found."""
+        # to first order an eigenvalue moves by vᵀ dN v
         values, vectors = np.linalg.eigh(self.N)
         along = np.einsum("i,eij,j->e", vectors[:, 0], self.each, vectors[:, 0])
         return float(values[0]), _standard_error(along)
@@ -51,6 +52,7 @@ class TemplateKernel(NamedTuple):
         distance of every template to its image, and the best σ swaps the two nearest templates.
         """
         diagonal = np.einsum("eii->ei", self.each)
+        # the squared distance of two templates, which is what (9) loses by swapping them
         apart = diagonal[:, :, None] + diagonal[:, None, :] - 2 * self.each
         pairs = apart[:, *np.triu_indices(len(self.own), 1)]
         nearest = pairs.mean(axis=0).argmin()
@@ -94,8 +96,10 @@ def of_templates(
             np.array([_mean_features(z, names, outer, drawn, beta, gamma) for z in strings])
             for drawn in random.normal(size=(2, len(outer), inner, most))
         )
+        # left and right have drawn their symbols apart: the mean of a product, not of a square
         N = np.einsum("ipf,jpf->ij", left, right, optimize=True) / len(outer)
         each.append((N + N.T) / 2)
+    # a string and itself do share their symbols
     own = pair_kernel(np.concatenate([strings, strings], axis=1), beta, gamma, points)
     return TemplateKernel(np.array(each), own.value)
 
@@ -117,6 +121,7 @@ def _mean_features(
     symbols = np.unique(string[~known], return_inverse=True)[1]
     scores[..., ~known] = drawn[..., symbols]
     attention = softmax(beta * (scores + gamma * places[:, None])).mean(axis=1)
+    # two such rows have the inner product aᵀ (X Yᵀ + γ² I) a′ of (3), as symbols never meet
     return np.concatenate([gamma * attention, attention @ (string[:, None] == names)], axis=1)
 
 
@@ -138,6 +143,7 @@ def idealised(
 ) -> Float[np.ndarray, " template"]:
     """What ridge regression says of each template's unseen strings, if no two samples share a
     symbol (16): counts and sums are of the labels of each template's samples."""
+    # r × r instead of n × n: all samples of a template are one row of the idealised kernel
     moments = np.diag(counts) @ N + weight * np.eye(len(N))
     return np.asarray(N @ np.linalg.solve(moments, sums))
 
@@ -158,6 +164,7 @@ def learning_curve(
     values, vectors = np.linalg.eigh(kernel.N)
     excess = weight + np.mean(kernel.own - np.diag(kernel.N))
     parts = (vectors.T @ labels) ** 2 / len(labels)
+    # an estimated eigenvalue near 0 may come out negative: such a part is never learnt
     short = 1 / (1 + np.outer(samples, np.maximum(values, 0)) / (len(labels) * excess))
     return np.asarray(short**2 @ parts)
 

@@ -27,6 +27,7 @@ PRINT_STRING: Strings = (
     'α = " γ " ; β = " δ " ; print ( β ): δ',
 )
 
+# each first one follows the paper's examples; the second, of the same length, is ours
 WORD_PROBLEM: Strings = (
     "If α gives β 5 γ , how many γ does β gain ?: +5",
     "If α gives β 5 γ , how many γ does α gain ?: -5",
@@ -39,6 +40,7 @@ SYMBOLIC_WORD_PROBLEM: Strings = (
 
 def majority(length: int) -> Strings:
     """Does the first symbol fill most of the rest? Over two symbols, 2^(length-1) templates."""
+    # an even length leaves an odd rest, which cannot be a tie
     if length < 2 or length % 2:
         raise BadTemplate(f"a majority of the rest needs an even length, not {length}")
     return tuple(
@@ -80,6 +82,7 @@ def match_to_sample() -> Strings:
         return "".join(GREEK[first + place] for place in shape)
 
     return tuple(
+        # sample and options share no symbol: only their patterns can be compared
         f"{written(sample, 0)}{written(one, 3)}{written(two, 6)}: {'+1' if one == sample else '-1'}"
         for sample in patterns
         for other in patterns
@@ -117,6 +120,7 @@ def random_templates(
             chosen.append(text)
         if len(chosen) == number:
             values = random.normal(size=number)
+            # always answering 0 then has a squared error of 1, as in Appendix B
             values = (values - values.mean()) / (values.std() or 1.0)
             pairs = zip(chosen, values, strict=True)
             return tuple(f"{text}: {value:+.4f}" for text, value in pairs)

@@ -53,6 +53,7 @@ class Symmetric(NamedTuple):
     def norm(self, N: int) -> float:
         """Lemma 2: the nuclear norm, from p, q, s of WᵀW in closed form."""
         a1, a2, b1, b2, c1, c2, d1, d2, alpha1, alpha2, beta1, beta2 = self
+        # [[P, Q], [Q, S]] is WᵀW on the direction of ones of each block
         P = (a1 + N * a2) ** 2 + (c1 + N * c2) ** 2 + N * (alpha1**2 + alpha2**2)
         S = (b1 + N * b2) ** 2 + (d1 + N * d2) ** 2 + N * (beta1**2 + beta2**2)
         Q = (
@@ -60,7 +61,9 @@ class Symmetric(NamedTuple):
             + (c1 + N * c2) * (d1 + N * d2)
             + N * (alpha1 * beta1 + alpha2 * beta2)
         )
+        # σ₁ + σ₂ = √(σ₁² + σ₂² + 2 σ₁σ₂), of 2 × 2: squares of its entries, and its determinant
         apart = a1**2 + b1**2 + c1**2 + d1**2 + 2 * abs(a1 * d1 - b1 * c1)
+        # at the optimum the second part has rank one: rounding may turn P S - Q² negative
         together = P + S + 2 * max(P * S - Q**2, 0.0) ** 0.5
         return float((N - 1) * apart**0.5 + together**0.5)
 
@@ -68,6 +71,7 @@ class Symmetric(NamedTuple):
         """By how much each constraint of the training set is more than met."""
         a1, a2, b1, b2, c1, c2, d1, d2, alpha1, alpha2, beta1, beta2 = self
         first, second, same = a1 + a2 + alpha1, d1 + d2 + beta2, c1 + c2
+        # the constraints (4); those of identity are (5)
         slacks = {
             "first hop, other bridges": a1 - 1,
             "first hop, own object": first - (b1 + b2 + beta1) - 1,
@@ -136,6 +140,7 @@ def symmetric(N: int, identity: bool, tolerance: float = 1e-9) -> Optimum:
 
 def _from_blocks(apart: Any, together: Any, N: int) -> Symmetric:
     """The twelve numbers from both matrices: numbers, or expressions of a program."""
+    # ones/√N see x₁ + N x₂, scaled by 1/√N as above; a row α 1ᵀ is seen as α √N / √N
     rest = [[(N**0.5 * together[i, j] - apart[i, j]) / N for j in (0, 1)] for i in (0, 1)]
     return Symmetric(
         *(apart[0, 0], rest[0][0], apart[0, 1], rest[0][1]),
@@ -185,6 +190,7 @@ def simplified(N: int) -> Stationary:
     def solution(z: np.ndarray) -> Symmetric:
         a1, b1, c1, d1, u, v, alpha1, alpha2, _ = z
         apart = np.array([[a1, b1], [c1, d1]])
+        # Assumption 2: rows sum to zero. Then P = S = -Q, and √(P + S) is all of the second part
         together = np.array([[u, -u], [v, -v], [alpha1, -alpha1], [alpha2, -alpha2]])
         return _from_blocks(apart, together, N)
 

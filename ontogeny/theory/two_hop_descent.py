@@ -35,6 +35,7 @@ class Products(NamedTuple):
     def after(self, G: Float[np.ndarray, "token answer"], learning_rate: float) -> "Products":
         """What a step of descent makes of them."""
         W, E, P = self
+        # the η² terms: steps, not flow, so that it agrees with training to rounding
         bends = G @ W.T @ G, G @ P @ G.T, G.T @ E @ G
         moved = zip(self, self.speed(G), bends, strict=True)
         return Products(
@@ -53,6 +54,7 @@ class Descended(NamedTuple):
         """The numbers of its symmetric form."""
         x = self.apart.templates
         y = (self.together.templates[:2] - x) / N
+        # a row α 1ᵀ sees the unit vector of ones as α √N
         rows = self.together.templates[2:] / N**0.5
         (a1, b1), (c1, d1) = x.tolist()
         (a2, b2), (c2, d2) = y.tolist()
@@ -63,6 +65,7 @@ class Descended(NamedTuple):
 def begun(size: float) -> Descended:
     """A wide network before training: rows of E and columns of P have squared length `size`."""
     return Descended(
+        # in a wide network independent rows are orthogonal: W = E P is 0 beside both products
         Products(np.zeros((2, 2)), size * np.eye(2), size * np.eye(2)),
         Products(np.zeros((4, 2)), size * np.eye(4), size * np.eye(2)),
     )
@@ -104,6 +107,7 @@ def _gradient(
     own, others = np.stack([subjects, bridges]).transpose(2, 0, 1)  # each token × answer
     apart = own - others
     sums = apart + N * others
+    # r1 occurs in every first hop, r2 in every last one; √N, as its row is met along ones/√N
     relations = N**0.5 * np.stack([_whole(first, N), _whole(last, N)])
     return apart, np.concatenate([sums, relations])
 
