@@ -57,6 +57,8 @@ class Analogy(Task):
     def _rows(self, split: str) -> Batch:
         source, target, attribute, property = _blocks(4, self.tuples)
         shared, owned = self.vocab - 2, self.vocab - 1
+        # κ copies of each similarity premise in the paper: as a weight κ need not be whole, and a
+        # sweep over it is one program
         source_similarity = (source, shared, attribute, self.ratio)
         target_similarity = (target, shared, attribute, self.ratio)
         attribution = (source, owned, property, 1.0)
@@ -64,7 +66,7 @@ class Analogy(Task):
             case "train":
                 return _ask(source_similarity, target_similarity, attribution)
             case "similarity":
-                return _ask(source_similarity, target_similarity)
+                return _ask(source_similarity, target_similarity)  # κ cancels in the weighted mean
             case "attribution":
                 return _ask(attribution)
             case "conclusion":

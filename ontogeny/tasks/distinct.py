@@ -26,6 +26,7 @@ def distinct(
         for earlier in rising:
             number = number + (number >= earlier)
         chosen.append(number)
+        # one pass of an insertion sort: what is left over is the largest
         for rank, other in enumerate(rising):
             rising[rank], number = jnp.minimum(other, number), jnp.maximum(other, number)
         rising.append(number)

@@ -34,6 +34,7 @@ class Facts(Task):
         "in order",
         doc="how facts are chosen: at random, or in order, the same for all relations",
     )
+    # S + R noise tokens, D = 8 and 32 tokens a sequence are those of the published program
     noise: int = count(0, least=0, doc="how many noise tokens; 0 takes S + R")
     length: int = count(32, least=3, doc="tokens in a sequence, the end included")
     tokens: int = count(0, least=0, doc="tokens in the vocabulary; 0 takes as many as are needed")
@@ -78,6 +79,7 @@ class Facts(Task):
         """Which of its relation's answers each fact is."""
         if self.table == "drawn":
             return jr.randint(key, (self.most, self.most), 0, self.choices)
+        # ⌊D s / S⌋, as published: each answer of a relation has its own run of subjects
         order = jnp.arange(self.most) * self.choices // self.subjects
         return jnp.broadcast_to(order[:, None], (self.most, self.most)).astype(jnp.int32)
 
@@ -95,6 +97,7 @@ class Facts(Task):
         first, second = below(drawn[:, 2], last), below(drawn[:, 3], last - 1)
         second = second + (second >= first)  # any position but the first one's
         start = self.answers
+        # the shapes have room for 2 `most` noise tokens; as many are drawn from as S and R say now
         noise = float(self.noise) if self.noise else self.subjects + self.relations
         inputs = start + 2 * self.most + below(drawn[:, 4:], noise)
         row = jnp.arange(rows)
@@ -120,4 +123,4 @@ class Facts(Task):
     def possible(self, outputs: Float[Array, "row read answer"]) -> Float[Array, "row read answer"]:
         """The outputs, with those of relations beyond R masked: R is traced, the shapes are not."""
         exists = jnp.arange(self.answers) < self.relations * self.choices
-        return jnp.where(exists, outputs, -1e30)
+        return jnp.where(exists, outputs, -1e30)  # finite: 0 · ∞ would be no number

@@ -88,8 +88,10 @@ class Hops(Task):
                 which = jnp.full((self.rows, self.length), len(self.asked) - 1)
             case _:
                 which = jnp.full((self.rows, self.length), self.splits.index(split) - 2)
+        # [row, asked, position]: at each position the number of hops that is asked there
         values = jnp.take_along_axis(reached, which[:, None], axis=1)[:, 0]
         start = jnp.repeat(jnp.arange(self.hops), self.values)
+        # a chain that would run past the k-th permutation has no answer, and no weight
         inside = self.cyclic | (start + jnp.asarray(HOPS)[which] <= self.hops)
         at = jnp.broadcast_to(jnp.arange(self.length), which.shape)
         return Batch(given.reshape(self.rows, -1), at, which * self.values + values, 1.0 * inside)
@@ -98,9 +100,12 @@ class Hops(Task):
         self, fixed: Int[Array, "hop value"], given: Int[Array, "row hop value"]
     ) -> Int[Array, "row asked position"]:
         """Where 1, 2, 4, … hops lead from each position (a, b), by doubling."""
+        # σ_a(π_a(b)): one hop from (a, b)
         step = jnp.take_along_axis(given, jnp.broadcast_to(fixed, given.shape), axis=2)
         found = [step]
         for hops in self.asked[:-1]:
+            # 2h hops from (a, b) are h hops from (a + h, where h hops lead from b): each doubling
+            # is what one layer adds in the theorem's construction
             onwards = jnp.roll(found[-1], -hops, axis=1)  # the same many hops, from a + hops on
             found.append(jnp.take_along_axis(onwards, found[-1], axis=2))
         return jnp.stack([each.reshape(len(given), -1) for each in found], axis=1)

@@ -39,6 +39,7 @@ class Labelled(Task):
 
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
         chosen = {"train": slice(None), "first": slice(0, 1), "second": slice(1, 2)}[split]
+        # [share, label]: row i of "first" and row i of "second" have one label
         tokens = jnp.arange(self.labels * self.shared).reshape(self.shared, self.labels)[chosen]
         inputs = tokens.reshape(-1, 1)
         targets = self.labels * self.shared + inputs % self.labels

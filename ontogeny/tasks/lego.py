@@ -27,7 +27,7 @@ from .distinct import below, distinct
 
 CLAUSE = 5  # tokens
 FEW = 8  # actions: in shorter chains, drawing variables one by one is faster than sorting them
-action_of = cache(group)
+action_of = cache(group)  # a group is generated and checked once
 
 
 def split_of(chain: int) -> str:
@@ -94,6 +94,7 @@ class Lego(Task):
     @property
     def chains(self) -> tuple[int, ...]:
         """The lengths of chains: L, 2 L, 4 L, … as long as there are variables for them."""
+        # 5, 10, 20, … 160 in the figures, which takes 161 variables
         doubled = (self.chain << power for power in range(self.variables.bit_length()))
         return tuple(chain for chain in doubled if chain < self.variables)
 
@@ -159,6 +160,7 @@ class Lego(Task):
             [blank, blank, blank, given[..., 0], self.variables + given[..., 1]], axis=2
         )
         inputs = jnp.concatenate([stated, answered], axis=1).reshape(rows, -1)
+        # an answer clause is read at its last token
         at = jnp.broadcast_to(CLAUSE * (chain + 1 + jnp.arange(reads)) - 1, targets.shape)
         return Batch(inputs, at, targets, jnp.ones(targets.shape))
 
@@ -168,7 +170,7 @@ class Lego(Task):
         if chain < FEW:
             variables = distinct(naming, self.variables)
         else:
-            variables = jnp.argsort(naming)[: chain + 1]
+            variables = jnp.argsort(naming)[: chain + 1]  # without replacement (Assumption 3.2)
         actions = below(acting, self.group.order)
         start = below(starting[0], self.values)
         table = jnp.asarray(self.group.table)
@@ -189,6 +191,7 @@ class Lego(Task):
         loss = self.value_loss(outputs, batch)
         if self.chain_of_thought:
             named, variable = outputs[..., : self.variables], batch.targets // self.values
+            # tokens of a clause are independent given what was read, so that their losses add (6b)
             losses = optax.softmax_cross_entropy_with_integer_labels(named, variable)
             loss = loss + batch.mean(losses)
         return loss
@@ -197,6 +200,7 @@ class Lego(Task):
         self, outputs: Float[Array, "row read answer"], batch: Batch
     ) -> Float[Array, ""]:
         """Cross-entropy of the value alone."""
+        # among the values alone, where (4) has all d tokens compete
         logits, value = self._value_logits(outputs), batch.targets % self.values
         return batch.mean(optax.softmax_cross_entropy_with_integer_labels(logits, value))
 
@@ -204,6 +208,7 @@ class Lego(Task):
         self, outputs: Float[Array, "row read answer"], batch: Batch
     ) -> Bool[Array, "row read"]:
         """Whether the value is right."""
+        # the variable does not count: a chain is judged by its values
         return jnp.argmax(self._value_logits(outputs), axis=-1) == batch.targets % self.values
 
     def _value_logits(

@@ -23,6 +23,7 @@ class OutOfContext(Task):
 
     splits: ClassVar[tuple[str, ...]] = ("train", "facts", "in training", "implied")
     held_out: ClassVar[tuple[str, ...]] = ("implied",)
+    # as published: 80 names, 20 answers of each kind, a quarter of the names with both in training
     classes: int = count(20, least=2, doc="how many answers facts have, and implications too")
     names: int = count(4, least=2, doc="how many names each class has")
     in_training: int = count(1, doc="how many names of each class have their implication trained")
@@ -69,6 +70,7 @@ class OutOfContext(Task):
 
     def _rows(self, relation: int, names: range) -> Batch:
         """One relation asked of some names of every class."""
+        # name n belongs to class n mod 20 in the published data: the class runs fastest
         number, kind = np.meshgrid(names, range(self.classes), indexing="ij")
         name = self.answers + number.reshape(-1, 1) * self.classes + kind.reshape(-1, 1)
         asked = np.full_like(name, self.vocab - 3 + relation)

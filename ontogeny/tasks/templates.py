@@ -52,6 +52,7 @@ class Templates(Task):
     templates: tuple[str, ...] = names(doc="the templates, each `tokens: label`")
     most: int = count(1024, doc="the largest n, which decides the shapes")
     samples: float = number(1024.0, least=1, doc="n, how many training samples")
+    # n symbols for n samples, and tests of 100 samples from 100 other symbols: Appendices A and B
     alphabet: float = number(0.0, least=0, doc="how many training symbols; 0 takes n")
     noise: float = number(
         0.0, least=0, doc="standard deviation of the noise on numeric training labels"
@@ -117,6 +118,7 @@ class Templates(Task):
     @property
     def diversity(self) -> Any:
         """ρ (Definition 4.2): one over the largest probability of a symbol to be in a sample."""
+        # symbols are equally likely: one of w wildcards is this one with chance w / symbols
         return self.symbols / max(len(template.wildcards) for template in self.parsed)
 
     @property
@@ -127,6 +129,7 @@ class Templates(Task):
     @property
     def vocab(self) -> int:
         """Regular tokens, then the symbols of training, validation and test."""
+        # `most` training symbols whatever n is: a sweep over n must not change the shapes
         return len(self.regular) + self.most + 2 * self.test_rows
 
     @property
@@ -165,8 +168,10 @@ class Templates(Task):
         """Samples whose wildcards become symbols from `start` on; the columns of `uniform` draw
         the template, the noise of the label and the symbols."""
         weights = np.array(self.weights or [1.0] * len(self.parsed))
+        # without the last, which is 1 up to rounding: no draw can fall beyond all templates
         upto = jnp.asarray(np.cumsum(weights / weights.sum())[:-1])
         kinds = jnp.searchsorted(upto, uniform[:, 0], side="right")
+        # as many as the widest template needs: wildcards of one string differ (Definition 3.1)
         fresh = start + distinct(uniform[:, 2:], symbols)
 
         def substituted(codes: Int[np.ndarray, "template length"]) -> Int[Array, "row length"]:

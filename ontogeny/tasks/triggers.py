@@ -58,14 +58,16 @@ class Triggers(Task):
     outputs: str = choice(
         "uniform", "bigram", doc="the distribution of the token that follows a trigger"
     )
+    # if outputs may be triggers, a sequence may never leave its triggers
     again: bool = flag(True, doc="whether a trigger may follow a trigger")
+    # in a short sequence over many tokens a trigger would rarely occur twice by chance
     planted: bool = flag(
         False, doc="whether sequences begin with a trigger and, unless one precedes it, end with it"
     )
     noise: float = number(
         0.0, least=0, most=1, doc="α, the probability of the noise token after a training trigger"
     )
-    noise_token: int = count(2, least=0, doc="the index of the noise token")
+    noise_token: int = count(2, least=0, doc="the index of the noise token")  # "!", as published
     read: str = choice(
         "predictable", "everywhere", doc="where training reads: after known triggers, or everywhere"
     )
@@ -116,12 +118,14 @@ class Triggers(Task):
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
         train = split == "train"
         drawing, choosing = jr.split(key)
+        # tests have no noise, as published
         rows, noise = (self.rows, self.noise) if train else (self.test_rows, None)
         tokens, occurrence = self.draw(rows, noise, drawing)
         inputs, targets = tokens[:, :-1], tokens[:, 1:]
         if train and self.read == "everywhere":
             at = jnp.broadcast_to(jnp.arange(self.length), inputs.shape)
             return Batch(inputs, at, targets, jnp.ones(inputs.shape))
+        # the first time its output is new: nothing in the context can tell it
         predictable = occurrence[:, :-1] > 1
         at = sampled(predictable, min(self.reads, self.length), choosing)
         # a sequence with fewer predictable positions is read elsewhere too, without weight
@@ -141,6 +145,7 @@ class Triggers(Task):
         """Sequences, one token longer than the inputs: the last token is only a target."""
         following, noising, chosen = jr.split(key, 3)
         triggers, outputs = self._rules(rows, chosen)
+        # without the last column, which is 1 up to rounding: no draw can fall beyond all tokens
         upto = jnp.asarray(np.cumsum(self.bigrams.after, axis=1)[:, :-1], jnp.float32)
         begin = jnp.asarray(np.cumsum(self.bigrams.first)[:-1], jnp.float32)
         uniform = jr.uniform(following, (self.length + 1, rows))
@@ -156,6 +161,7 @@ class Triggers(Task):
             # inverse-CDF sampling of the bigram: how many cumulative probabilities lie below
             bigram = jnp.sum(upto[token] <= uniform[:, None], axis=1)
             trigger = token[:, None] == triggers
+            # triggers of a sequence differ, so that at most one term of the sum is not 0
             output = jnp.where(noisy, self.noise_token, jnp.sum(trigger * outputs, axis=1))
             bigram = jnp.where(end, triggers[:, 0], bigram)
             after = jnp.where(jnp.any(trigger, axis=1), output, bigram)
@@ -165,6 +171,7 @@ class Triggers(Task):
         _, rest = jax.lax.scan(follow, first, (uniform[1:], noised, end))
         tokens = jnp.concatenate([first[None], rest]).T
         is_trigger = tokens[:, :, None] == triggers[:, None, :]
+        # [row, position, trigger]: counted per trigger, and kept where it stands
         return Sequences(tokens, jnp.sum(is_trigger * jnp.cumsum(is_trigger, axis=1), axis=2))
 
     def _rules(self, rows: int, key: Key[Array, ""]) -> tuple[Array, Array]:
@@ -180,6 +187,7 @@ class Triggers(Task):
                 log_first + jr.gumbel(choosing, (rows, self.vocab)), self.triggers
             )
         after = self.bigrams.after if self.outputs == "bigram" else np.ones(2 * (self.vocab,))
+        # a pair that the text never has is log 0 = -∞, and never drawn
         logits = jnp.log(jnp.asarray(after, jnp.float32))[triggers]
         if not self.again:
             barred = jnp.any(jnp.arange(self.vocab)[:, None] == triggers[:, None, :], axis=-1)
@@ -191,5 +199,6 @@ def sampled(
     wanted: Bool[Array, "row length"], number: int, key: Key[Array, ""]
 ) -> Int[Array, "row read"]:
     """Positions of each row: those wanted first, a random sample if they are too many."""
+    # wanted positions score 1 to 2, all others below 1
     _, positions = jax.lax.top_k(wanted + jr.uniform(key, wanted.shape), number)
     return positions

@@ -114,6 +114,7 @@ class TwoHop(Task):
 
     def numbers(self, family: int) -> range:
         """The numbers of a family's entities: bridges come first, objects next, subjects last."""
+        # what can be an answer comes first: models have outputs for these alone
         start = sum(self.sizes[1:family] if family else self.sizes[1:])
         return range(start, start + self.sizes[family])
 
@@ -145,6 +146,8 @@ class TwoHop(Task):
 
     def reached(self, hop: int, entity: Indices, which: Indices) -> Indices:
         """Where a hop's relations lead, as indices in the next family."""
+        # the paper's words collapse the bridge modulo N, so that the object forgets r1. Shifted, it
+        # needs both relations; no sum of token rows can add modulo k
         if hop > 1 and self.map == "shifted":
             return np.asarray((entity + which * self.slice) % self.sizes[hop])
         return np.asarray(which * self.slice + entity % self.slice)
@@ -169,6 +172,7 @@ class TwoHop(Task):
             for block in (self.numbers(family) for family in range(self.hops + 1))
         )
         identity, noisy, in_training = jr.uniform(fractions, (3, between))
+        # from 1 on: a wrong answer is never right by chance
         shift = jr.randint(shifts, (between,), 1, self.sizes[1])
         return World(named, identity, noisy, shift, in_training)
 
@@ -194,6 +198,7 @@ class TwoHop(Task):
             entity, which = np.indices((self.sizes[hop - 1], self.complexity)).reshape(2, -1)
             answer = self.reached(hop, entity, which)
             facts.append(self._ask(world, (hop - 1, entity), [(hop, which)], (hop, answer)))
+        # s r1 → b and b r1 → b are the similarity premises of an analogy whose source is b
         weight = self.ratio * jnp.ones(len(facts[0].entity))
         facts[0] = facts[0]._replace(weight=weight)
         size = self.sizes[1]
@@ -250,6 +255,8 @@ class TwoHop(Task):
                     "map is 'shifted' and complexity is above 1: use the split 'composed'"
                 )
             return self._ask(world, first, [(self.hops, which[-1])], last)
+        # longer than any row of "train": with learned positions it is read at one that was never
+        # trained
         rows = self._ask(world, first, list(enumerate(which, start=1)), last)
         in_training = world.in_training[visited[1]] < self.in_training
         identity = world.with_identity[visited[1]] < self.identity
@@ -274,6 +281,7 @@ class TwoHop(Task):
         tokens = [self.relation(hop, which) for hop, which in relations]
         return Rows(
             world.names[entity[0]][entity[1]],
+            # without relations this is [row, 0], which an empty list does not say
             np.array(tokens, dtype=np.int32).reshape(len(tokens), len(entity[1])).T,
             world.names[answer[0]][answer[1]],
             jnp.ones(len(entity[1])),
@@ -286,6 +294,7 @@ class TwoHop(Task):
         batches = []
         for entity, relations, answer, weight in kinds:
             targets = self._tokens(answer)
+            # an answer of several tokens is read token by token, the right ones before it given
             tokens = jnp.concatenate([self._tokens(entity), relations, targets[:, :-1]], axis=1)
             inputs = jnp.pad(tokens, ((0, 0), (0, longest - relations.shape[1])))
             reads = np.arange(self.tokens_per_entity) + self.tokens_per_entity - 1

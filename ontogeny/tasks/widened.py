@@ -56,4 +56,5 @@ class Widened(Task):
         return self.task.correct(self._answers(outputs), batch)
 
     def _answers(self, outputs: Float[Array, "row read vocab"]) -> Float[Array, "row read answer"]:
+        # the task's answers are its first tokens
         return jax.lax.slice_in_dim(outputs, 0, self.task.answers, axis=2)
