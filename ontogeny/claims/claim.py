@@ -76,6 +76,7 @@ class Claim:
     def _flat(self, scale: Scale) -> Flat:
         """All experiments, which are made once."""
         if scale not in self._made:
+            # without `is_leaf` an experiment, a pytree itself, would fall apart into numbers
             leaves, shape = jax.tree.flatten_with_path(
                 at(scale, self.experiments), is_leaf=lambda x: isinstance(x, AnyExperiment)
             )
@@ -110,6 +111,7 @@ def claim(
 
     def register(evidence: Found) -> Found:
         wanted = inspect.signature(evidence).parameters.values()
+        # one function that serves all rows of a table takes them as **: its names cannot be checked
         named = {each.name for each in wanted if each.kind != inspect.Parameter.VAR_KEYWORD}
         if named != set(experiments) and len(named) == len(wanted):
             raise ConfigError(f"{evidence.__name__} takes {named}, but has {set(experiments)}")
@@ -145,6 +147,7 @@ def _register(made: Claim) -> None:
 
 def all_claims() -> dict[str, Claim]:
     """Every claim of every file in `claims/`."""
+    # importing a file is what registers its claims
     package = importlib.import_module("ontogeny.claims.papers")
     for module in pkgutil.walk_packages(package.__path__, "ontogeny.claims.papers."):
         importlib.import_module(module.name)

@@ -19,6 +19,7 @@ def find(patterns: list[str]) -> list[Claim]:
     for pattern in map(checked, patterns):
         if pattern in renamed.CLAIMS and pattern not in known:
             raise ConfigError(f"{pattern} is now called {renamed.CLAIMS[pattern]}")
+        # a whole name, even if it is a part of another, means that claim alone
         named = {
             name: c
             for name, c in known.items()

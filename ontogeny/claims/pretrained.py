@@ -32,6 +32,7 @@ def pretrained_claim(
     def register(evidence: Found) -> Found:
         claim(paper, where, seeds=seeds, departures=departures, **experiments)(evidence)
         name = evidence.__name__
+        # kept with `{model}` still in it, for `asked_of`; listed as about the model that we judge
         PRETRAINED[name] = CLAIMS[name]
         CLAIMS[name] = _about(PRETRAINED[name], THE_DEFAULT)
         if reason := lacking() or needs():

@@ -33,6 +33,7 @@ class Sizes(Generic[Sized]):
 
     def __call__(self, scale: Scale) -> Sized:
         """What there is at a scale."""
+        # `at` has turned smoke into laptop before it asks
         return self.laptop if scale == Scale.LAPTOP else self.paper
 
 

@@ -19,6 +19,7 @@ def status(claim: Claim, store: Store, scale: Scale | None = None) -> dict[str, 
     outcome, known_scale, stale = "", "", False
     if claim.untested:
         outcome = "untested"
+    # the paper's own size speaks first, if it was judged
     for size in [scale] if scale else [Scale.PAPER, Scale.LAPTOP]:
         last = store.verdict(f"{claim.name}.{size}")
         if last and not outcome:
@@ -76,6 +77,7 @@ def standing(claim: Claim, store: Store, scale: Scale) -> Standing | None:
     found = recall(claim.named(scale), last["seeds"], store)
     if found is None:
         return Standing(claim, scale, last, note=AGAIN["missing"])
+    # weighed anew: a bound that was changed since takes effect without a run
     verdict = weigh(claim, scale, found, last["seeds"]).as_json()
     return Standing(claim, scale, verdict, found, _environment(claim, scale, store))
 

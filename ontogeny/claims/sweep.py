@@ -158,6 +158,7 @@ def sweep(
             for point, experiments in wanted.items()
             for value in values
         }
+    # one call for all points: those that differ in floats alone share a program
     needed = {
         f"{' '.join(point)} {name}".strip(): experiment
         for point, experiments in wanted.items()

@@ -34,6 +34,7 @@ class Verdict:
     def outcome(self) -> Outcome:
         """A chain is as strong as its weakest link, and one broken link breaks it."""
         outcomes = {e.outcome for e in self.evidence} - {Outcome.NOTED}
+        # ahead of all else: what did run may have been the easier part
         if self.failures:
             return Outcome.UNDECIDED
         if not outcomes:
@@ -96,6 +97,7 @@ def judge(
     judged = [each for each in claims if each.evidence]
     numbers = {each.name: each.seeds if seeds is None else seeds for each in judged}
     needed = {
+        # labels keep claims apart; an experiment that several ask for is still run once
         f"{each.name}: {name}": (experiment, numbers[each.name])
         for each in judged
         for name, experiment in each.named(scale).items()

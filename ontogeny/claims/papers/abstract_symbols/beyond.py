@@ -15,6 +15,7 @@ from ...claim import claim
 from ...scale import Sizes
 from .setting import KERNEL, OURS, PAPER, RIDGE, SEEDS, TASKS, learnt, regressed_upto, trained
 
+# ±1 for ±5: answering 0 then errs by 1 as in the other tasks, and one level suits all
 GIVING = (
     "If α gives β 5 γ , how many γ does β gain ?: +1",
     "If α gives β 5 γ , how many γ does α gain ?: -1",
@@ -59,6 +60,7 @@ def the_template_matrix_predicts_sample_complexity(
             yield loss.beside(None, series=name, x=n)
             yield prediction(said, loss).beside(None, series=f"predicted, {name}", x=n)
         known = samples_to_learn(kernel, labels, LEVEL, RIDGE)
+        # points of the sweep are a factor of 2 apart
         yield falls_below(losses, LEVEL).within_factor(known, 1.5)
 
 
@@ -85,6 +87,7 @@ def predicted_sample_complexity_ranks_tasks_for_transformers(
     found = {name: learnt(runs, 0.5) for name, runs in by_task.items()}
     for name, number in zip(by_task, predicted, strict=True):
         yield found[name].beside(None, series="measured against predicted", x=float(number))
+    # [seed, task]: a correlation for each seed, so that seeds decide
     measured = np.stack([each.values for each in found.values()], axis=1)
     ranks = [_rank_correlation(predicted, row) for row in measured]
     yield Measurement("rank correlation of measured and predicted", np.array(ranks)).above(0.6)

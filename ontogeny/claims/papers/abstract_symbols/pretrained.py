@@ -11,6 +11,7 @@ from ....llm.templates import TunedTemplates
 from ...pretrained import pretrained_claim
 from .setting import PAPER
 
+# of Figure 7's n: where its pretrained GPT-2 has understood, and where it has long done so
 TUNED_SAMPLES = (32, 256)
 PRETRAINED_LOSS = {32: 0.248, 256: 0.027}
 FRESH_LOSS = {32: 1.012, 256: 0.994}

@@ -34,7 +34,7 @@ PAPER = Paper(
     "When can transformers reason with abstract symbols?",
     "https://arxiv.org/abs/2310.09753",
 )
-SEEDS = 5
+SEEDS = 5  # as many trials as the paper has
 
 # ------------------------------------------------------------------------------ trained models
 
@@ -43,7 +43,9 @@ UPTO = Sizes(
     paper=(4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192),
 )
 FEW = Sizes(laptop=(32, 128, 512, 1024), paper=(32, 128, 512, 1024, 2048, 8192))
+# by trials: at this width, wide heads matter more than many
 SMALL = {"width": 64, "heads": 8, "head_dim": 32, "mlp_width": 128}
+# in the paper 1,000 epochs of batches of 1,024: up to that many samples, an epoch is a step
 STEPS = Sizes(laptop=400, paper=1000)  # for up to 1,024 samples
 BATCH_SIZE = Sizes(laptop=32, paper=1024)
 EVALUATIONS = Sizes(laptop=20, paper=50)
@@ -59,7 +61,8 @@ OURS = (
 )
 # Trainable identities, at the learning rate that suits them, with the factors of a and b, which the
 # paper does not tell.
-NO_IDENTITY: dict[str, Any] = {"learning_rate": 3e-3}
+NO_IDENTITY: dict[str, Any] = {"learning_rate": 3e-3}  # to compare at one rate
+# 16: the best of 1, 4, 16 and 64 at n = 64
 KQ_IDENTITY: dict[str, Any] = {"learning_rate": 3e-3, "kq_identity": 16.0}
 VO_IDENTITY: dict[str, Any] = {"learning_rate": 3e-3, "vo_identity": 16.0}
 BOTH_IDENTITIES: dict[str, Any] = KQ_IDENTITY | VO_IDENTITY
@@ -108,6 +111,7 @@ def trained_on(
         trainable=trainable,
         until=Until("validation loss", 1e-3, "below"),
     )
+    # `most` sets the vocabulary and the draws: one n has other samples where `most` differs
     task = Templates.of(*templates, samples=float(samples), most=most or samples)
     sizes = {} if scale == Scale.PAPER else small
     made = model(**{**sizes, **fields})
@@ -167,6 +171,7 @@ def regressed(
 ) -> Experiment:
     """Kernel ridge regression on a task; `fields` are the machine's, or the task's."""
     own = {name: fields.pop(name) for name in ("alphabet", "noise") if name in fields}
+    # one shape, and so one program, for all n up to 1,024
     task = Templates.of(*templates, samples=float(samples), most=max(1024, samples), **own)
     return Experiment(task, KernelMachine(**fields), (KernelRidge(ridge=ridge),), SOLVED)
 

@@ -32,6 +32,7 @@ SAMPLES = (16, 64, 256, 1024)
 
 def _beyond_error(measured: Measurement) -> Measurement:
     """An estimate less three of its standard errors."""
+    # the kernel is estimated once for all seeds: an interval over seeds would not show its error
     value, error = measured[0], measured[1]
     what = f"{measured.what}, less three standard errors,"
     return replace(value, what=what, values=value.values - 3 * error.values)
@@ -105,6 +106,7 @@ def more_samples_lower_the_error_on_every_template_task(
     "Theorem 4.4, label noise",
     seeds=SEEDS,
     departures=(*KERNEL, "labels of training have noise of standard deviation ½, the ridge is 1"),
+    # next to no ridge would fit the noise of every sample
     by_samples=regressed_upto(ENDS_OR_TAIL, SAMPLES, noise=0.5, ridge=1.0),
 )
 def noisy_labels_are_averaged_out(by_samples: Mapping[int, Run]) -> Iterator[Evidence]:
@@ -147,6 +149,7 @@ def a_singular_template_matrix_prevents_generalization(
 ) -> Iterator[Evidence]:
     """The kernel of a multilayer perceptron, a function of inner products, sees no difference
     between templates: its N is singular, and no number of samples helps."""
+    # Section 4.3: all entries of its N are equal; what is left is rounding
     yield mlp[1024].final("conditioning")[0].magnitude().below(1e-5)
     for run in mlp.values():
         yield run.final("test loss").above(0.9)
@@ -160,6 +163,7 @@ LAYERS = {"β = 1, γ = 1": (1.0, 1.0), "β = 2, γ = ½": (2.0, 0.5), "β = 4, 
 def _layers(kernel: str) -> dict[str, Experiment]:
     """Every task seen by layers of several temperatures and strengths of positions."""
     return {
+        # few samples: it is N that is asked for
         f"{name}, {layer}": regressed(templates, 16, beta=beta, gamma=gamma, kernel=kernel)
         for name, templates in TASKS.items()
         for layer, (beta, gamma) in LAYERS.items()
@@ -193,6 +197,7 @@ def the_attention_kernel_is_not_degenerate(by_layer: Mapping[str, Run]) -> Itera
 # -------------------------------------------------------------------------- Theorems 5.1 and 5.2
 
 COPYING_WIDTHS = (64, 256, 1024, 4096)
+# the theorem has any learning rates: the whole is a mean of these three, weighted by them
 TRANSFERS: dict[str, Probe] = {
     f"transfer of {name}": Transfer("test", trainable=(name,)) for name in ("embed", "value", "out")
 }
@@ -248,6 +253,7 @@ UNSEEN = {**LOSSES, "separation": Separation("test")}
 @claim(
     PAPER,
     "Theorem I.2 and Lemma I.7",
+    # the theorem is about the mean over initialisations, of a difference that any one may have
     seeds=20,
     departures=IDENTITIES,
     mlp=lambda scale: trained_on(scale, ENDS_OR_TAIL, 512, probes=UNSEEN, **MLP),
@@ -257,6 +263,7 @@ def mlps_cannot_tell_unseen_strings_apart(mlp: Run, kq_identity: Run) -> Iterato
     """However long it is trained, a multilayer perceptron says on average the same of every string
     of unseen symbols, and errs on them by as much as if it had learnt nothing."""
     yield mlp.final("train loss").below(0.05)
+    # its own best moment: the kindest reading for the MLP
     yield mlp.best("test loss", by="test loss").above(0.9)
     yield mlp.final("separation").near(0.0, within=0.1, paper=0.0)
     yield kq_identity.final("separation").above(1.5)

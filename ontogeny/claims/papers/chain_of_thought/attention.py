@@ -58,6 +58,7 @@ def attention_to_predicates_falls_along_s5_chains(
         yield short.exceeds(long)
         for chain in (10, 20):
             yield from _along(run, "predicate", chain)
+    # every answer has one more clause in sight than the last: attention falls by that in any group
     yield _decline(symmetric.final(attended("predicate", 20))).above(0.05)
     yield _decline(cyclic.final(attended("predicate", 20))).below(0.05)
 
@@ -87,6 +88,7 @@ def counting_clauses_predicts_attention_leakage(cyclic: Run, symmetric: Run) -> 
     fitted: every other clause in sight takes as much as one takes there."""
     for run in (cyclic, symmetric):
         predicate, itself = (run.final(attended(clause, 5)) for clause in ("predicate", "itself"))
+        # from chains of 5, seed by seed; what comes after is arithmetic
         each = weight(1 - predicate.values - itself.values)
         for chain in (10, 20, 40):
             leaked = run.final(leakage(chain))

@@ -46,6 +46,7 @@ def c6_generalizes_farther_in_length_than_s5(cyclic: Run, symmetric: Run) -> Ite
         yield run.final(rollout(5)).above(0.95, paper=1.0)
         yield from curve(run, run.name, last, PUBLISHED if run is cyclic else {})
     yield cyclic.final(rollout(160)).above(0.9, paper=1.0)
+    # the paper has S5 reach a constant factor of its five actions
     yield symmetric.final(rollout(160)).below(0.1)
     yield solved_length(cyclic, last).exceeds(solved_length(symmetric, last))
 
@@ -53,6 +54,7 @@ def c6_generalizes_farther_in_length_than_s5(cyclic: Run, symmetric: Run) -> Ite
 # ------------------------------------------------------------------------------ self-training
 
 
+# a stage is cut into six equal parts by its evaluations, hence such numbers
 ROUNDS = Sizes(
     laptop={10: 1002, 20: 498, 40: 252}, paper={10: 18000, 20: 18000, 40: 18000}
 )  # steps by length
@@ -66,6 +68,7 @@ def _self_trained(scale: Scale) -> Experiment:
 def _self_training(rounds: Mapping[int, int], learning_rate: float) -> tuple[Stage, ...]:
     """Rounds on its own answers, of so many steps by length; if chains of five are solved."""
     return (
+        # a model that fails at five would learn its own mistakes
         RequireAccuracy("5 steps", least=0.5),
         *(
             ChainAdamW(
@@ -98,6 +101,7 @@ def _rounds(student: Run) -> Iterator[Evidence]:
     for number, step in enumerate(ends):
         yield from curve(student, f"round {number}" if number else "before self-training", step)
     for number, chain in enumerate((10, 20, 40)):
+        # as the round begins: these are the labels it was taught with
         labels = student.at(rollout(chain), ends[number])
         yield replace(labels, what=f"labels of {split_of(chain)}").above(0.5)
         yield solved_length(student, ends[number + 1]).exceeds(solved_length(student, ends[number]))
@@ -115,6 +119,7 @@ def _without_chain_of_thought(scale: Scale, chain: int) -> Experiment:
     return Experiment(task, MODEL, (adam(scale),), probes, evaluations=EVALUATIONS)
 
 
+# from the conference version, by the length in training; chance is 1/6
 GUESSED = {5: {5: 0.164, 10: 0.169, 20: 0.151, 40: 0.192}, 10: {10: 0.184, 20: 0.166, 40: 0.174}}
 
 
@@ -188,6 +193,7 @@ def _residual_self_training(scale: Scale) -> Experiment:
     return _residual(SYMMETRIC, "none", *training)
 
 
+# 702: as soon as chains of five are learnt, when longer ones are still to be won
 SOON = Sizes(
     laptop=(702, {10: 300, 20: 150, 40: 60}), paper=(702, {10: 6000, 20: 6000, 40: 6000})
 )  # steps on true labels; on its own, by length
@@ -233,5 +239,6 @@ def nope_generalizes_in_length_and_positions_do_not(
         yield from curve(run, run.name, last)
         yield run.final(rollout(5)).above(0.95)
     yield nope.final(rollout(20)).above(0.9)
+    # expected of learned positions: those beyond five actions are untrained
     yield learned.final(rollout(20)).below(0.1)
     yield nope.final(rollout(20)).exceeds(rotary.final(rollout(20)), by=0.2)

@@ -22,9 +22,13 @@ PAPER = Paper(
 )
 CYCLIC, SYMMETRIC = "C6", "S5"
 STEPS = Sizes(laptop=6000, paper=60000)
+# ten times the rate for a tenth of the steps: Adam may move as far
 LEARNING_RATE = Sizes(laptop=1e-3, paper=1e-4)
+# a fixed set, as "epochs" and a loss that "approaches zero" imply
 TRAIN_SIZE = Sizes(laptop=20000, paper=50000)
 EVALUATIONS = 6
+# no residual stream: Figures 2, 5 and 7 show attention on two clauses, and with a stream the value
+# need not be attended to
 MODEL = ClauseTransformer(one_hot=True)
 CLAUSES = {"predicate": "the predicate", "itself": "itself"}
 SIZES = "the sizes did not survive: 200 variables, batches of 256, width 128, 256 neurons"
@@ -69,6 +73,7 @@ def attention(task: Lego) -> dict[str, Probe]:
         "attention leakage, permuted": AttentionLeakage("permuted"),
         "gap": Gap(trained),
     }
+    # to 40: longer ones are asked for their accuracy only
     for chain in task.chains[:4]:
         for clause in ("predicate", "itself"):
             probes[attended(clause, chain)] = Retrieval(split_of(chain), clause)

@@ -41,6 +41,7 @@ RELU = (
     "d=512, m=8, σ₀=0.01 and descent at learning rate 1 are ours",
     "a phase ends at a loss of 0.015 (0.0133 to 0.0198 are reported) or after 480 steps",
 )
+# a narrow one (64) forgets the resemblance in its second phase: 8 % instead of all
 GPT2_SIZE = Sizes(
     laptop=GPT2(width=256, depth=4, heads=4),
     paper=GPT2(width=768, depth=12, heads=12),
@@ -100,6 +101,7 @@ def relu(*splits: str, ratio: float = RATIO) -> Experiment:
         )
         for split in splits
     )
+    # plain descent above: Adam kills units of classes with tiny gradients, and rate 2 blows up
     model = ReluLayer(mlp_width=8, scale=0.01)
     return Experiment(Analogy(tuples=100, ratio=ratio), model, training, ANALOGY | VALUES)
 
@@ -107,6 +109,7 @@ def relu(*splits: str, ratio: float = RATIO) -> Experiment:
 def gpt2(scale: Scale, *splits: str, ratio: float = RATIO) -> Experiment:
     """A GPT-2 trained end to end on one split after the other."""
     features: dict[str, Probe] = {
+        # Section 8: the penultimate layer, at the last token
         "resemblance": Resemblance("attribution", "conclusion", layer=-2),
         "resemblance by layer": ResemblanceByLayer("attribution", "conclusion"),
     }
@@ -160,6 +163,7 @@ def stage_one(split: str, ratio: float = 1.0, width: int = 512) -> Experiment:
         "resemblance of each": PairResemblance("sources", "targets"),
         "imbalance": Imbalance("train"),
     }
+    # balance of attention needs σ₀ ≪ 1/√(N d), also at the largest d
     model = OneLayer(width=width, scale=1e-5)
     return Experiment(Analogy(tuples=30, ratio=ratio), model, (attention(split),), probes)
 
@@ -187,6 +191,7 @@ def deep_linear(shared: int) -> Experiment:
         GradientDescent(steps=20, learning_rate=1.0, trainable=(f"layer{layer}",))
         for layer in range(1, DEPTH)
     )
+    # a first layer of zero would make features of one label equal at once: nothing to see
     task, model = Labelled(labels=20, shared=shared), DeepLinear(width=128, depth=DEPTH, first=0.1)
     return Experiment(task, model, training, BY_LAYER, evaluations=5)
 

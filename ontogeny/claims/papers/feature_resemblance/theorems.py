@@ -46,10 +46,11 @@ from .setting import (
 def _rises_to_one(sweep: list[Run]) -> Iterator[Evidence]:
     for before, after in pairwise(sweep):
         yield after.final("resemblance").exceeds(before.final("resemblance"))
-    yield sweep[-1].final("resemblance").above(0.99)
+    yield sweep[-1].final("resemblance").above(0.99)  # theory: .9999 at κ = 64
 
 
 def _falls_to_zero(sweep: list[Run]) -> Iterator[Evidence]:
+    # sizes, pair by pair: cosines of both signs would cancel in a mean
     sizes = [run.final("resemblance of each").magnitude() for run in sweep]
     for before, after in pairwise(sizes):
         yield before.exceeds(after)
@@ -61,6 +62,7 @@ def _falls_to_zero(sweep: list[Run]) -> Iterator[Evidence]:
     "Theorem 1, Proposition 1",
     departures=LIMIT,
     trained=one_layer(*JOINT),
+    # joint training leaves κ/√(κ²+1) at any width: its limit is in κ, those of the others in d
     by_ratio={ratio: stage_one("train", ratio) for ratio in LARGE_RATIOS},
 )
 def joint_training_aligns_and_concludes(
@@ -105,7 +107,7 @@ def late_similarity_leaves_features_orthogonal(
     dimension the cosine of every pair goes to 0."""
     yield trained.at("separated loss", FIRST_PHASE).below(0.05)
     yield trained.final("remaining loss").below(0.05)
-    yield trained.final("accuracy").below(0.05, paper=0.01)
+    yield trained.final("accuracy").below(0.05, paper=0.01)  # chance: 1/N
     yield from _falls_to_zero([by_width[width] for width in WIDTHS])
 
 
@@ -161,7 +163,7 @@ def alignment_grows_layer_by_layer(by_number: dict[int, Run]) -> Iterator[Eviden
     """In a linear network trained layer by layer on orthogonal inputs, inputs that share a label
     are more alike after every layer, however many share it."""
     for run in by_number.values():
-        yield run.initial("resemblance by layer")[0].near(0.0, within=1e-6)
+        yield run.initial("resemblance by layer")[0].near(0.0, within=1e-6)  # inputs are orthogonal
         yield from _rises_with_depth(run)
 
 
@@ -177,6 +179,7 @@ def layers_keep_distances_and_add_what_is_shared(deep: Run) -> Iterator[Evidence
     share, so that their cosine is 1 - δ²/|h|²."""
     measured, predicted = deep.final("resemblance by layer"), deep.final("predicted by layer")
     for layer in range(1, len(measured)):
+        # near 1 a cosine hides much: a distance several times the predicted one still passes
         yield measured[layer].agrees(predicted[layer], within=0.01)
 
 
@@ -234,7 +237,7 @@ def the_ratio_sets_the_resemblance(by_ratio: dict[float, Run]) -> Iterator[Evide
 @claim(PAPER, "Lemma 6, first statement", departures=ONE_LAYER, joint=one_layer(*JOINT))
 def attention_stays_balanced(joint: Run) -> Iterator[Evidence]:
     """While the attention layer trains, entity and relation keep equal attention."""
-    yield joint.peak("imbalance").below(0.01)
+    yield joint.peak("imbalance").below(0.01)  # at every evaluation
 
 
 @claim(

@@ -42,6 +42,7 @@ def a_million_dimensions_align_and_separate(
     yield first[1e6].final("resemblance").exceeds(first[1e3].final("resemblance"))
     sizes = [(width, last[width].final("resemblance of each").magnitude()) for width in HUGE_WIDTHS]
     yield exponent(sizes).near(-0.5, within=0.05)
+    # random directions have 1/√d = .001; written before -1/(V-1) was known, see below
     yield sizes[-1][1].below(0.002)
 
 

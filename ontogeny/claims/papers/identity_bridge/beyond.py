@@ -182,6 +182,7 @@ def the_nuclear_norm_draws_implications_and_the_frobenius_norm_does_not(
     """Of all matrices that fit the facts and a quarter of the implications, that of least nuclear
     norm draws the others with the stated margin or more, that of least Frobenius norm with none."""
     task = OutOfContext()
+    # their bound: m_train / (m_train + m_test), a quarter here
     yield nuclear.final("margin of each").least().above(task.in_training / task.names)
     yield nuclear.final("accuracy").above(0.99, paper=1.0)
     yield frobenius.final("margin of each").least().near(0.0, within=0.01, paper=0.0)
@@ -206,6 +207,7 @@ def factorised_attention_draws_implications_and_merged_does_not(
     yield merged.final("train loss").below(0.05)
     yield factorised.final("accuracy").above(0.95, paper=1.0)
     yield merged.final("accuracy").below(0.15, paper=0.05)
+    # their bound: log of the number of answers, less rounding
     yield merged.final("implied loss").above(math.log(OutOfContext().classes) - 0.01)
 
 
@@ -218,6 +220,7 @@ def factorised_attention_draws_implications_and_merged_does_not(
         rank: _implied(
             FactorisedAttention(rank=rank), AdamW(steps=2000, learning_rate=5e-3, weight_decay=0.03)
         )
+        # published: from four on
         for rank in (2, 4, 8, 32)
     },
 )

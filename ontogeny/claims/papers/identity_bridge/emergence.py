@@ -26,6 +26,7 @@ def _trained(subjects: int) -> Experiment:
 
 def predicted(subjects: int) -> int:
     """The step at which a very wide model begins to compose; one more than all if never."""
+    # a row of E has `width` entries of variance width^(-2γ): their squares sum to width^(1-2γ)
     path = descent(subjects, STEPS, LEARNING_RATE, size=WIDTH ** (1 - 2 * SMALL_GAMMA))
     leads = (composed(state.twelve(subjects)) > 0 for state in path)
     return next((step for step, right in enumerate(leads) if right), STEPS + 1)

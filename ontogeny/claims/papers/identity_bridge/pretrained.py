@@ -22,6 +22,7 @@ def finetuning_on_single_hops_raises_the_object_without_the_bridge(
 ) -> Iterator[Evidence]:
     """Finetuned on single hops of real facts, a pretrained model gives the object more probability
     without the bridging relation: most where two hops come out right, a little where not."""
+    # the paper's three sets: right before and after, right only after, wrong after
     wrong = plain.final("shift, wrong")
     yield plain.final("shift, kept").above(0.0)
     yield plain.final("shift, gained").above(0.0)

@@ -83,6 +83,7 @@ def descent(identity: float) -> Experiment:
 
 def converged(identity: float) -> Experiment:
     """The same followed until its direction has settled."""
+    # cross-entropy cannot go this far: below a loss of 1e-6 its float32 gradient is noise
     return _structured(identity, MarginDescent(steps=20_000, learning_rate=1.0), THEORY)
 
 
@@ -102,6 +103,7 @@ def solved(solver: Solver, subjects: int, identity: float, **changes: Any) -> Ex
     """The model that a theorem speaks of: its templates solve the program."""
     task = TwoHop(subjects=subjects, identity=identity, **changes)
     probes = BEHAVIOUR | LEADS | {"templates": LogitTemplates()}
+    # so wide that E P can be any W
     return Experiment(task, EmbeddingMLP(width=2 * task.answers), (solver,), probes)
 
 
@@ -128,6 +130,8 @@ def asked(task: TwoHop, *splits: str, train: str = "train") -> Experiment:
 
 # ------------------------------------------------------------------------------------- the GPT-2s
 
+# ½ is one reading of "standard", GPT-2's own deviation of .02 another; and from γ = .8 a GPT-2 of
+# this size composes little
 STANDARD_GAMMA, SMALL_GPT2_GAMMA = 0.5, 1.0
 GPT2_SIZE = Sizes(laptop={"width": 128, "depth": 2}, paper={"width": 256, "depth": 4})
 GPT2_SUBJECTS = Sizes(laptop=10, paper=50)

@@ -11,7 +11,7 @@ from ...claim import claim
 from .setting import CONVERGED, OURS, PAPER, SEEDS, SOLVED, SUBJECTS, converged, descent, solved
 
 SYMMETRIC_SIZES = (5, 20, 50, 100)
-PROGRAM_SIZES = (5, 20)
+PROGRAM_SIZES = (5, 20)  # the whole matrix, by SCS
 
 
 def _number(run: Run, name: str) -> Measurement:
@@ -54,6 +54,7 @@ def with_identity_minimal_nuclear_norm_composes(by_size: dict[int, Run]) -> Iter
     to the right object for every composed question, whatever the number of subjects."""
     for N, run in by_size.items():
         yield run.final("margin of each").least().above(0)
+        # the nearest rivals are other objects, at b₁; the own bridge is one behind, others two
         yield run.final("margin of each").mean().near(with_identity(N).b1, within=1e-3)
         yield run.final("accuracy").above(0.99, paper=1.0)
 
@@ -148,6 +149,7 @@ def gradient_descent_converges_to_minimal_nuclear_norm(
 def second_hop_and_identity_constraints_are_tight(trained: Run) -> Iterator[Evidence]:
     """At the solution a bridge with its relation prefers its object, and alone itself, by no more
     than it must: so the second relation moves the balance by two margins, one to each side."""
+    # both tight: β₂ - α₂ = 2, and rows sum to zero
     yield _number(trained, "beta2").near(1.0, within=0.05)
     yield _number(trained, "alpha2").near(-1.0, within=0.05)
 

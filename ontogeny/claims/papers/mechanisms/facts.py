@@ -53,6 +53,7 @@ def recalling(
         steps=steps(scale),
         learning_rate=1e-2,
         trainable=RECALLING if mlp_width else RECALLING[:-1],
+        # as published: it stops there, so that its best recall is what counts
         until=Until("recall", 0.99, "above"),
     )
     model = RecallAttention(width=width, heads=heads, head_dim=head_dim, mlp_width=mlp_width)
@@ -66,6 +67,7 @@ def parameters(width: int, heads: int, head_dim: int, mlp_width: int) -> int:
 
 
 FACTS_WIDTHS = Sizes(laptop=(8, 12, 16), paper=(8, 11, 16, 23, 32, 45, 64, 91, 128, 181))
+# the line is for facts, S R = S²: half the subjects are a quarter of the facts
 FACTS_LOADS = (0.35, 0.5, 0.7, 1.0)  # subjects, in units of the guide line's
 
 
@@ -121,7 +123,9 @@ def facts_stored_grow_with_parameters(
 # parameters is MLP = 2300 - attention / 2, where attention counts H d d_h.
 TRADE_STEPS = Sizes(laptop=4096, paper=16384)
 TRADES = {
+    # H d d_h = 5,120: beyond 4,700 no MLP is needed
     "attention alone, ample": (20, 0),
+    # 1,024: below 1,280 no MLP is enough in their grid
     "attention alone, scarce": (4, 0),
     "both, above the boundary": (12, 32),
     "both, below the boundary": (6, 8),
@@ -177,7 +181,7 @@ def learning(
         noise=subjects + relations,
         rows=rows,
     )
-    stage = GradientDescent(steps=steps, learning_rate=0.1)
+    stage = GradientDescent(steps=steps, learning_rate=0.1)  # rate, 1e-5 and 8,192 steps: published
     return Experiment(
         task, UniformAttention(scale=1e-5), (stage,), GUESSING, evaluations=GUESSING_EVALUATIONS
     )
@@ -198,6 +202,7 @@ def a_model_hallucinates_before_it_recalls(trained: Run) -> Iterator[Evidence]:
     answer that fits it: the loss stays at log 8; later, and to the end, it comes to know them."""
     yield trained.initial("train loss").near(math.log(32), within=0.01, paper=math.log(32))
     yield trained.initial("relation loss").near(math.log(4), within=0.01, paper=math.log(4))
+    # published: it falls between 1,500 and 1,900
     yield trained.first_step_below("relation loss", 0.7).near(1700, within=200, paper=1700)
     for step in (2400, 3000):
         yield trained.at("train loss", step).near(math.log(8), within=0.05, paper=math.log(8))
@@ -233,6 +238,7 @@ def six_numbers_predict_when_facts_are_learnt(by_world: Mapping[str, Run]) -> It
         subjects, relations, choices = OTHERS[name]
         theory = sequential(subjects, relations, choices, 0.1, 1e-5, LONGER)
         levels = {
+            # most of the way down to the plateau at log D, and some way down from it
             "relation": math.log(choices) + 0.15 * math.log(relations),
             "subject": math.log(choices) - 0.15 * math.log(choices),
         }
@@ -240,6 +246,7 @@ def six_numbers_predict_when_facts_are_learnt(by_world: Mapping[str, Run]) -> It
             found = replace(
                 run.first_step_below("train loss", level), what=f"{name}: {what} learnt at step"
             )
+            # theory is read at the same steps at which runs are evaluated
             known = theory.falls_below(level, every=LONGER // GUESSING_EVALUATIONS)
             yield found.within_factor(known, 1.05)
             yield found.beside(None, series=f"{what} learnt", x=subjects * relations)

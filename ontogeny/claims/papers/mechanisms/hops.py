@@ -20,6 +20,7 @@ from ...claim import claim
 from ...scale import Scale, Sizes
 from .setting import PAPER
 
+# with 3 and not 4 values eight hops are learnt in 500 to 900 steps, at width 96 too
 VALUES = 3
 HOPS_WIDTH = Sizes(laptop=96, paper=128)
 HOPS_EVALUATIONS = 40
@@ -54,7 +55,7 @@ def hopping(scale: Scale, hops: int, data: str, deeper: int = 0) -> Experiment:
         depth=len(task.asked) + deeper,
         heads=2,
         mlp_ratio=2,
-        causal=False,
+        causal=False,  # what comes next is to the right
         readout="last" if deeper else "each",
     )
 
@@ -66,6 +67,7 @@ def hopping(scale: Scale, hops: int, data: str, deeper: int = 0) -> Experiment:
     steps = HOPS_STEPS(scale)
     training: tuple[Stage, ...] = (trained_on(data, hops, steps),)
     if data == "curriculum":
+        # each number of hops gets an equal share, in whole evaluations
         share = steps // len(task.asked) // HOPS_EVALUATIONS * HOPS_EVALUATIONS
         training = tuple(trained_on(split_of(each), each, share) for each in task.asked)
     loss = "mixture" if data == "curriculum" else data
@@ -143,7 +145,7 @@ def hops_are_learnt_in_order_and_layer_by_layer(mixture: Run) -> Iterator[Eviden
     attended = mixture.final("attention")
     for number in range(4):
         yield found[number + 1, number].above(0.9)
-        yield found[number, number].below(0.5)
+        yield found[number, number].below(0.5)  # not yet, a layer before
         if number:
             yield attended[number, number].above(0.5)
 
@@ -183,6 +185,7 @@ def _cost(run: Run, hops: int) -> Measurement:
     PAPER,
     "Slides: exp(k) against O(k) samples; arXiv 2505.23683, theorems",
     departures=HOPS_DEPARTURES,
+    # four hops alone are not learnt already: eight would only cost time
     hard=lambda scale: {k: hopping(scale, k, "hardest") for k in COSTS(scale)[:3]},
     mixture=lambda scale: {k: _probed(scale, k) for k in COSTS(scale)},
 )

@@ -46,6 +46,7 @@ FULL_LEARNING_RATE = Sizes(laptop=3e-3, paper=1e-2)
 def full(scale: Scale, depth: int) -> Experiment:
     """A transformer with everything in it, trained on all positions."""
     task = Triggers(**FULL(scale), read="everywhere", reads=64)
+    # parallel: the published program's feed-forward layers read the input of their block
     model = Decoder(width=FULL_WIDTH(scale), depth=depth, parallel=True)
     stage = AdamW(
         steps=FULL_STEPS(scale), learning_rate=FULL_LEARNING_RATE(scale), weight_decay=0.01, b2=0.95
@@ -146,6 +147,8 @@ def three_memories_make_an_induction_head(joint: Run) -> Iterator[Evidence]:
 def outputs_are_learnt_first_and_the_previous_token_last(joint: Run) -> Iterator[Evidence]:
     """Trained together, the memories are learnt from the top: first W_O² recalls half of what it
     will hold, then W_K², and W_K¹ last."""
+    # as in the published program, W_O² is asked among all 65 tokens and W_K² among five triggers,
+    # which is the easier test
     copying, matching, previous = (
         joint.first_step_above(name, 0.5) for name in (COPYING, MATCHING, PREVIOUS)
     )
@@ -177,6 +180,7 @@ def outputs_are_learnt_alone_and_keys_are_not(alone: Mapping[str, Run]) -> Itera
         "in turn: W_O² alone for 80 steps, with W_K² for 80 (at paper scale 200), then all",
     ),
     joint=pair,
+    # twice the steps in all, so that it may end what it began
     in_turn=lambda scale: pair(scale, (20, ("out2",)), (20, ("out2", "key2")), (160, MEMORIES)),
 )
 def memories_are_learnt_faster_together(joint: Run, in_turn: Run) -> Iterator[Evidence]:
@@ -191,6 +195,7 @@ def memories_are_learnt_faster_together(joint: Run, in_turn: Run) -> Iterator[Ev
     PAPER,
     "Slides: fixed triggers; arXiv 2306.00802, random triggers",
     departures=SIMPLIFIED,
+    # twice the steps: any of 65 tokens is to be matched, not one of 5
     drawn=lambda scale: pair(scale, (200, MEMORIES), fixed=False),
 )
 def random_triggers_are_matched_too(drawn: Run) -> Iterator[Evidence]:
@@ -238,6 +243,8 @@ POPULATION_BATCHES = Sizes(laptop=48, paper=192)
 
 def _three_steps(scale: Scale) -> Experiment:
     batches = POPULATION_BATCHES(scale)
+    # the slide names W_KQ¹ twice; the paper's order is this. A larger second step saturates
+    # attention, and the third has no gradient left
     learning_rates = {"out2": 1e3, "key2": 2e4, "key1": 1e6}
     training = tuple(
         PopulationStep(steps=batches, learning_rate=learning_rate, trainable=(name,))
@@ -261,6 +268,7 @@ def _three_steps(scale: Scale) -> Experiment:
 def three_gradient_steps_build_an_induction_head(stepped: Run) -> Iterator[Evidence]:
     """From nothing, one step of descent on the population loss in W_O², then one in W_K², then one
     in W_K¹ leave the three memories of an induction head, and it predicts."""
+    # of 20 tokens 2 are triggers, which never follow one: nothing teaches to copy these
     able = replace(stepped.final(COPYING), values=stepped.final(COPYING).values * 20 / 18)
     yield replace(able, what=f"final {COPYING}, of tokens that can be outputs").above(
         0.99, paper=1.0

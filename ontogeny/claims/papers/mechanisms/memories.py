@@ -31,7 +31,7 @@ def _step(items: int, width: int) -> Experiment:
     return Experiment(
         Associations(most=items, items=float(items)),
         LinearMemory(width=width),
-        (GradientDescent(steps=1, learning_rate=float(items), trainable=("weights",)),),
+        (GradientDescent(steps=1, learning_rate=float(items), trainable=("weights",)),),  # η/N = 1
         {"recall": Accuracy("train")},
         evaluations=1,
     )
@@ -127,6 +127,7 @@ def _filled(
         steps=steps,
         learning_rate=learning_rate,
         trainable=trainable,
+        # as published
         until=Until("recall", STORED, "above"),
     )
     probes = {"recall": Accuracy("train"), "train loss": Loss("train")}
@@ -174,12 +175,14 @@ def _grows_with_parameters(memories: list[Filled]) -> Evidence:
     return exponent(points).near(1.0, within=0.15, paper=1.0)
 
 
+# powers of √2, as published
 MATRICES = Sizes(laptop=(11, 16, 23, 32, 45), paper=(8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256))
 
 
 def _matrices(scale: Scale) -> dict[int, dict[float, Experiment]]:
     def one(width: int) -> dict[float, Experiment]:
         guide = capacity(width**2, LINEAR)
+        # the published rate of AdamW is 1,000, no slip of ours
         return _filled(LinearMemory(width=width), guide, ("weights",), 1000.0, 4096)
 
     return {width: one(width) for width in MATRICES(scale)}

@@ -18,7 +18,7 @@ from ...scale import Scale, Sizes
 from .setting import PAPER
 
 LAYERS = ("key1", "value1", "out1", "key2", "value2", "out2", "mlp1", "mlp2")
-LAST = "mlp2.mlp_in"
+LAST = "mlp2.mlp_in"  # LASER keeps 0, .1 or .2 of its rank
 
 NOISY: dict[str, Probe] = {
     "train loss": Loss("train"),
@@ -85,6 +85,7 @@ def truncation_turns_the_common_token_into_the_right_one(noisy: Run) -> Iterator
     yield cut.above(0.95, paper=1.0)
     yield cut.exceeds(whole, by=0.2)
     yield whole.below(0.8, paper=0.5)
+    # the control: it is attention that knows the right answer
     yield noisy.final("accuracy without attention's outputs").below(0.2)
     tenth, fifth = (noisy.final(f"accuracy with a {part} of it") for part in ("tenth", "fifth"))
     for keep, accuracy in ((0.0, cut), (0.1, tenth), (0.2, fifth), (1.0, whole)):
@@ -108,8 +109,10 @@ def _sampled(vocab: int) -> Experiment:
         reads=1,
         test_rows=16,
     )
+    # tokens, answers and positions, and tokens and positions again as the first layer moves them
     model = OneHotPair(width=3 * vocab + 2 * POSITIONS, mlp2="linear")
     training = tuple(
+        # a handful of samples is counted one by one, samples in proportion to N by the N
         GradientDescent(steps=steps, learning_rate=0.01, trainable=("out2", "mlp2"))
         for steps in (48, 48 * vocab)
     )
