@@ -57,18 +57,19 @@ class Job:
         with self.lock:
             if self.running:
                 raise RequestError(HTTPStatus.CONFLICT, "something runs already: stop it, or wait")
+            # a process of its own: what it compiles holds up no request, and it can be stopped
             command = [sys.executable, "-m", "ontogeny.cli.main", *words]
             command += ["--store", str(self.store.root)]
             self.words, self.output = words, []
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # the page reads its results from the store
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
                 env=os.environ | {"ONTOGENY_CHECKPOINT_SECONDS": "2"},  # so that curves grow
-                start_new_session=True,
+                start_new_session=True,  # Ctrl-C is for the server, which ends it in order
             )
             threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
 
@@ -76,12 +77,13 @@ class Job:
         assert process.stderr is not None
         with process.stderr as lines:
             for line in lines:
+                # a new list each time: another thread may be reading the old one
                 self.output = [*self.output[-19:], line.rstrip()]
 
     def stop(self) -> None:
         """Interrupts it: what was done is kept."""
         if self.running and self.process:
-            self.process.terminate()
+            self.process.terminate()  # to a command, the same as an interrupt
 
     def close(self) -> None:
         """Interrupts it and waits until it has ended."""
@@ -147,6 +149,7 @@ class Explorer:
                     written[f"{kind}/{path.stem}"] = path.stat().st_mtime_ns
                 except OSError:
                     continue  # it is being replaced
+        # another version of the package may have written less
         works = [work for work in self.store.works() if work.keys() >= SHOWN]
         return {"works": works, "started": self.job.status(), "written": written}
 
@@ -165,6 +168,7 @@ class Explorer:
         experiment = experiments[name]
         last = self.store.verdict(f"{claim.name}.{scale}") or {}
         seeds = last.get("seeds")
+        # as many seeds as the claim asks for, or as were judged
         most = max(claim.seeds, seeds if isinstance(seeds, int) else 0)
         found = so_far(name, experiment, min(most, SEEDS), self.store)
         if found is None:
@@ -219,10 +223,12 @@ class Explorer:
         words += [part for text in swept for part in ("--sweep", text)]
         seeds = asked.get("seeds")
         if seeds is not None:
+            # JSON's true would count as one seed
             if not isinstance(seeds, int) or isinstance(seeds, bool) or not 1 <= seeds <= SEEDS:
                 raise ConfigError(f"seeds is a number from 1 to {SEEDS}")
             words += ["--seeds", str(seeds)]
 
+        # returned, not run: the server starts it only if the checks ended in time
         def begin() -> dict[str, Any]:
             self.job.start(words)
             return {"words": words}

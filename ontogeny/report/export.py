@@ -23,6 +23,7 @@ def evidence(standing: Standing) -> Iterator[Row]:
     """A row per piece of evidence."""
     verdict = standing.verdict
     about = {key: verdict[key] for key in ("claim", "paper", "where", "scale", "outcome")}
+    # a row has a number called `paper`, too
     about["source"] = about.pop("paper")
     for item in verdict["evidence"]:
         numbers = {key: item.get(key) for key in ("ours", "low", "high", "paper", "n")}
@@ -50,6 +51,7 @@ def answers(runs: Mapping[str, Run], last: bool = False, most: int = 2) -> Itera
 def write(rows: Iterable[Row], path: Path) -> int:
     """Writes rows to a CSV or Parquet file, atomically; returns how many."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # of its own name: two exports at once do not write into one file
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         count = (_csv if path.suffix == ".csv" else _parquet)(_batches(rows), aside)
@@ -86,6 +88,7 @@ def _parquet(batches: Iterator[list[Row]], path: Path) -> int:
     count, writer = 0, None
     for batch in batches:
         table = pyarrow.Table.from_pylist(batch, writer and writer.schema)
+        # one schema for all batches: that of the first, empty columns made numbers
         writer = writer or ParquetWriter(path, _typed(pyarrow, table.schema))
         writer.write_table(pyarrow.Table.from_pylist(batch, writer.schema))
         count += len(batch)

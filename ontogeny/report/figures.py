@@ -32,6 +32,7 @@ _STYLE: Any = {
     "axes.titlesize": 7,
     "legend.fontsize": 6,
     "legend.frameon": False,
+    # letters as outlines in SVG and as TrueType in PDF: the same everywhere, and no Type 3 font
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
     "figure.constrained_layout.use": True,
@@ -76,7 +77,7 @@ def _curve(axis: Any, run: Run, probe: str, label: str, colour: str) -> None:
     axis.plot(run.steps, values.mean(axis=0), color=colour, linewidth=1.2, label=label)
     if len(values) > 1:
         bands = np.array([interval(values[:, evaluation]) for evaluation in range(values.shape[1])])
-        # bands are drawn inside what the seeds span, give or take: with 3 seeds they are wide
+        # Student's intervals: with 3 seeds they are wider than what the seeds span
         axis.fill_between(run.steps, *bands.T, color=colour, alpha=0.12, linewidth=0)
     if "loss" in probe and np.nanmin(values) > 0:
         axis.set_yscale("log")
@@ -103,6 +104,7 @@ def against(evidence: Sequence[Evidence], width: float = WIDTH) -> Figure | None
             if own != name:
                 axis.plot(xs, ours, ":", color=colour, linewidth=1.2)
                 continue
+            # one seed has no interval: max(0, nan) is 0
             low = [max(0.0, point.ours - point.low) for point in points]
             high = [max(0.0, point.high - point.ours) for point in points]
             axis.errorbar(xs, ours, (low, high), fmt="o-", color=colour, label=name, **_BAR)
@@ -110,11 +112,12 @@ def against(evidence: Sequence[Evidence], width: float = WIDTH) -> Figure | None
             if known:
                 axis.plot(*zip(*known, strict=True), "x--", color=colour, linewidth=0.9, alpha=0.7)
         if any(point.paper is not None for points in series.values() for point in points):
+            # for the legend alone: all series have such a line, and one entry explains them
             axis.plot([], [], "x--", color="#757575", linewidth=0.9, label="the paper's")
         if len(names) < len(series):
             axis.plot([], [], ":", color="#757575", linewidth=1.2, label="predicted")
         if all(point.x and point.x > 0 for points in series.values() for point in points):
-            axis.set_xscale("log", base=2)
+            axis.set_xscale("log", base=2)  # samples and sizes double
             axis.set_xticks(sorted({p.x for points in series.values() for p in points}))
             axis.xaxis.set_major_formatter("{x:g}")
         figure.legend(loc="outside lower center", ncols=2)
@@ -182,6 +185,7 @@ def matrices(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
             for axis in line[len(panels) :]:
                 axis.set_visible(False)
             for axis, (title, matrix) in zip(line, panels.items(), strict=False):
+                # the same on both sides of 0, which is white
                 most = float(np.abs(matrix).max()) or 1.0
                 axis.imshow(matrix, cmap="RdBu_r", vmin=-most, vmax=most, interpolation="nearest")
                 axis.set(xticks=[], yticks=[], title=title)
@@ -192,6 +196,7 @@ def matrices(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
 def _moments(run: Run, probe: str) -> dict[str, np.ndarray]:
     values, evaluations = run.answers[probe][0], len(run.steps)
     shown = (
+        # one early: much of what emerges does so by then
         sorted({0, max(1, evaluations // 8), evaluations // 2, evaluations - 1})
         if evaluations > 2
         else [evaluations - 1]
@@ -248,7 +253,7 @@ def _lines(variation: Sweep) -> Figure:
     try:
         where: Any = [float(v) for v in values]
     except ValueError:
-        where = list(range(len(values)))
+        where = list(range(len(values)))  # words, side by side
     with plt.rc_context(_STYLE):
         count = len(points[0])
         columns = min(3, count)
@@ -308,9 +313,10 @@ def save(figure: Figure, path: Path) -> None:
     """A figure as a file, of the kind its name says (png, pdf, svg)."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with plt.rc_context(_STYLE):
+        # in the style's context: fonts are chosen now. Without a date an SVG is the same each time
         figure.savefig(path, dpi=300, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def close(figure: Figure) -> None:
     """Lets a figure go."""
-    plt.close(figure)
+    plt.close(figure)  # pyplot would keep it

@@ -27,5 +27,6 @@ def interval_plot(evidence: dict[str, Any]) -> Markup:
     parts.append(f'<circle cx="{x(ours)}" cy="8" r="3"/>')
     if paper is not None:
         parts.append(f'<path class="paper" d="M{x(paper)} 3l5 5l-5 5l-5 -5z"/>')
+    # hidden from screen readers: the numbers stand in cells of their own
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
     return Markup(f'<svg class="interval-plot" {size} aria-hidden="true">{"".join(parts)}</svg>')

@@ -19,6 +19,7 @@ _LETTERS |= {"∞": "infty", "−": "-", "×": "times", "½": "tfrac12"}
 
 def escaped(text: str) -> str:
     """Text as LaTeX takes it."""
+    # signs first: what is put in below has backslashes and dollars of its own
     plain = "".join(_SIGNS.get(sign, sign) for sign in text)
     plain = re.sub(r"ᵀ", r"$^{\\top}$", plain)
     plain = re.sub(r"[₀-₉]", lambda found: f"$_{ord(found[0]) - ord('₀')}$", plain)
@@ -74,6 +75,7 @@ def _arxiv(url: str) -> dict[str, str]:
     found = re.search(r"arxiv\.org/abs/((\d\d)\d\d\.\d+)", url)
     if not found:
         return {}
+    # an arXiv number begins with its year
     return {"eprint": found[1], "archiveprefix": "arXiv", "year": f"20{found[2]}"}
 
 

@@ -30,6 +30,7 @@ def drawable(run: Run) -> dict[str, tuple[list[int], np.ndarray]]:
 
 def _thinned(run: Run, values: np.ndarray) -> tuple[list[int], np.ndarray]:
     kept = _spread(len(run.steps), EVALUATIONS if values.ndim <= 2 else FRAMES)
+    # a matrix of every seed would be most of the page
     seeds = slice(None) if values.ndim <= 3 else slice(0, 1)
     values = values[seeds][:, kept]
     for axis in range(2, values.ndim):
@@ -59,6 +60,7 @@ def pack(header: Mapping[str, Any], numbers: bytes) -> str:
     text = json.dumps(header, ensure_ascii=False).encode()
     text += b" " * (-len(text) % 4)  # numbers must be aligned to 4 bytes
     whole = len(text).to_bytes(4, "little") + text + numbers
+    # without the time, so that the same runs make the same page
     return base64.b64encode(gzip.compress(whole, mtime=0)).decode()
 
 
@@ -66,7 +68,9 @@ def coarse(values: np.ndarray) -> np.ndarray:
     """Numbers of 32 bits whose last digits are dropped, so that they pack well."""
     bits = np.ascontiguousarray(values, "<f4").view("<u4")
     lost = 23 - DIGITS
+    # exponents of all ones are ∞ and NaN, which rounding must not touch
     finite = (bits >> 23) & 0xFF != 0xFF
+    # half of the last bit kept, then cut: to nearest. A carry into the exponent is right, too
     nearest = np.where(finite, bits + np.uint32(1 << (lost - 1)), bits)
     return (nearest & np.uint32(0xFFFFFFFF << lost & 0xFFFFFFFF)).view("<f4")
 

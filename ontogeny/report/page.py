@@ -43,7 +43,7 @@ def report_page(
     for claim in find(patterns or ["all"]):
         own = [standing(claim, store, scale) for scale in scales or JUDGED]
         known = [each for each in own if each is not None]
-        found += known[:1] if claim.untested else known
+        found += known[:1] if claim.untested else known  # once, not at every scale
         if not known:
             unjudged.append(claim)
     return _page(found, unjudged, _notes(store), sweeps(store)), len(found), len(unjudged)
@@ -122,8 +122,10 @@ def _render(sections: Sequence[dict[str, Any]], notes: Mapping[str, Any], **part
             outcomes=list(dict.fromkeys(verdict["outcome"] for verdict in verdicts)),
             tally=tables.tally(verdicts),
             notes=notes,
+            # the page draws bands itself, and JavaScript has no Student's quantiles
             facts={"quantiles": [quantile(n) for n in range(1, 64)], "live": live},
             models=models(),
+            # not escaped: these are our own files, and the policy has their hashes
             css=Markup(_web("page.css")),
             scripts=[Markup(text) for text in _scripts(live)],
             policy=Markup(_policy(live)),
@@ -134,6 +136,7 @@ def _render(sections: Sequence[dict[str, Any]], notes: Mapping[str, Any], **part
 
 def policy(live: bool) -> str:
     """The content security policy as a header, which also forbids framing."""
+    # as a header only: in a page's own meta tag browsers ignore this
     return f"{_policy(live)}; frame-ancestors 'none'"
 
 
@@ -170,6 +173,7 @@ def _section(
 ) -> dict[str, Any]:
     claim, verdict, scale = standing.claim, standing.verdict, str(standing.scale)
     return {
+        # links to a claim by its name must go on working
         "id": claim.name if scale == "laptop" else f"{claim.name}.{scale}",
         "verdict": verdict,
         "paper": claim.paper,
@@ -222,6 +226,7 @@ def _environment() -> Environment:
 def inline(value: Any) -> Markup:
     """JSON that may stand inside a script or an attribute of a page."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    # so that no text can end the script, or the quoted attribute, that it stands in
     for sign in "<>&'":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)

@@ -17,6 +17,7 @@ def write_figures(standing: Standing, folder: Path, width: float = figures.WIDTH
     scalars = list(export.answers(runs, most=0))
     ends = list(export.answers(runs, last=True))
     rows = [item for item in standing.verdict["evidence"] if item.get("x") is not None]
+    # a standing has its verdict as JSON, whatever it was weighed from
     points = [Evidence(**row | {"outcome": Outcome(row["outcome"])}) for row in rows]
     drawn = {
         "against": (figures.against(points, width), rows),

@@ -65,6 +65,7 @@ def _entities(experiment: Experiment) -> dict[str, Any]:
     """What each token and each answer is called, in the world of the first seed."""
     task = experiment.task
     assert isinstance(task, TwoHop)
+    # names are drawn: those of the one seed that was trained
     world = begin(experiment, jnp.asarray(0)).world
     called = {
         int(token): f"{letter}{index + 1}"
@@ -147,6 +148,7 @@ MODELS = {
 
 def unravel(experiment: Experiment, flat: np.ndarray) -> Params:
     """The parameters that `Parameters` laid out."""
+    # shapes alone: nothing is computed
     shapes = jax.eval_shape(lambda: begin(experiment, jnp.asarray(0)).params)
     leaves, tree = jax.tree.flatten(shapes)
     ends = np.cumsum([leaf.size for leaf in leaves])
@@ -173,6 +175,7 @@ def _name(path: Any) -> str:
 
 def packaged(model: PlaygroundModel, run: Run) -> dict[str, Any]:
     """A trained model as the page carries it. What training does not change is there once."""
+    # rounded before all else, so that tests compare with what the page really has
     flat = coarse(run.answers["weights"][0])
     evaluations = [named(unravel(model.experiment, each)) for each in flat]
     parts, blob, at = [], [], 0
@@ -191,6 +194,7 @@ def packaged(model: PlaygroundModel, run: Run) -> dict[str, Any]:
         "parts": parts,
         **model.names(model.experiment),
     }
+    # a test compares it: weights of another experiment are found out
     made = digest(serialize(model.experiment))
     return {"made": made, "data": pack(header, b"".join(blob))}
 

@@ -87,8 +87,10 @@ def length_of(given: list[str]) -> int:
     if not given:
         raise RequestError(HTTPStatus.LENGTH_REQUIRED, "a Content-Length is needed")
     length = given[0].strip()
+    # isdigit alone takes digits of any script, of which int() refuses some
     if not (length.isascii() and length.isdigit()):
         raise RequestError(HTTPStatus.BAD_REQUEST, "the Content-Length is not a number")
+    # int() of a very long number is slow, or an error
     if len(length) > 9 or int(length) > LARGEST:
         raise RequestError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"too long: at most {LARGEST} bytes"
@@ -106,6 +108,7 @@ def json_object(data: bytes) -> dict[str, Any]:
         raise RequestError(HTTPStatus.BAD_REQUEST, f"this is not JSON: {error}") from error
     if not isinstance(asked, dict):
         raise RequestError(HTTPStatus.BAD_REQUEST, "this is not a JSON object")
+    # a loop, level by level: recursion is what a deep body would exhaust
     level: list[Any] = [asked]
     for _ in range(DEEPEST):
         inside = [each.values() if isinstance(each, dict) else each for each in level]

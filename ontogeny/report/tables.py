@@ -138,6 +138,7 @@ def with_tally(text: str, rows: Sequence[dict[str, Any]]) -> str:
 def _line(row: dict[str, Any]) -> str:
     evidence = row["evidence"]
     evidence = [e for e in evidence if e["outcome"] != "noted"]
+    # with a number of the paper's, or not supported: what a reader looks for first
     telling = [e for e in evidence if e["paper"] is not None or e["outcome"] != "supported"]
     cells = dict.fromkeys(map(_beside, telling or evidence[:3]))
     mark, numbers = STYLES[row["outcome"]][0], ", ".join(cells) or "–"

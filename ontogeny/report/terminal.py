@@ -19,6 +19,7 @@ from .tables import badge, evidence, ours, tally, verdicts
 
 def console() -> Console:
     """The terminal; or, for a file or a pipe, wide lines."""
+    # without a terminal rich takes 80 columns, and folds names
     return Console() if sys.stdout.isatty() else Console(width=160)
 
 
@@ -34,6 +35,7 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
     screen = console()
     for row in rows:
         screen.print(badge(row["outcome"]), f"[bold]{row['claim']}[/]", f"[dim]{row['where']}[/]")
+        # no markup: [brackets] in a text are its own
         screen.print(f"  {row['says']}", highlight=False, markup=False)
         if row["untested"]:
             screen.print(f"  not tested here: {row['untested']}", markup=False)
