@@ -13,6 +13,7 @@ from cyclopts import App, Group, Parameter
 
 from ..engine.pools import forkserver
 
+# importing these takes seconds, and help is to answer at once
 if TYPE_CHECKING:
     from ..claims.scale import Scale
     from ..engine.progress import Counted
@@ -24,9 +25,10 @@ app = App(
     help="A laboratory of how reasoning emerges in transformers while they train.",
     help_epilogue="Start with `ontogeny judge` (a minute or two), then `ontogeny report`.",
     version_flags=["--version"],
+    # the exit code is ours to choose: see main.py; interrupts likewise
     result_action="return_value",
     suppress_keyboard_interrupt=False,
-    default_parameter=Parameter(negative=()),
+    default_parameter=Parameter(negative=()),  # no --no-… of every flag
 )
 
 CLAIMS = Group.create_ordered("Judge claims")
@@ -85,7 +87,7 @@ def executor(
     check_where(workers, on)
     count = cores() if workers is None else workers
     pool = pool_of(on, workers) if on else Processes(count) if count else Here()
-    own = shown or progress(store)
+    own = shown or progress(store)  # one display for both parts of `examine`
     try:
         yield partial(execute, on=pool, store=store, progress=own)
     finally:
@@ -128,6 +130,7 @@ def output_folder(path: Path, option: str) -> Path:
     try:
         if "\0" in str(path):
             raise ConfigError(f"{option} {str(path)!r} is not the name of a folder")
+        # lexists: a link to nowhere is there, and no folder can be made in its place
         above = next(each for each in (path, *path.absolute().parents) if os.path.lexists(each))
         if not stat.S_ISDIR(above.stat().st_mode):
             raise ConfigError(f"{option} {path}: {above} is a file, not a folder")
@@ -152,7 +155,7 @@ def output_file(path: Path | None, option: str = "--json") -> Path | None:
     output_folder(path.absolute().parent, option)
     try:
         is_folder = path.is_dir()
-        path.exists()
+        path.exists()  # asked for its error: a name too long
     except (OSError, ValueError) as error:
         raise ConfigError(f"{option} {str(path)[:100]!r}: {_problem(error)}") from error
     if is_folder:

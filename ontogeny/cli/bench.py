@@ -35,6 +35,7 @@ def bench(
         if json_:
             write_whole(json_, json.dumps(found, indent=1) + "\n")
 
+    # before half an hour of measuring, and saved after each part of it
     output_file(json_)
 
     found = measure(quick, tell)

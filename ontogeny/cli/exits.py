@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+# 2: asked for what cannot be; nothing was done, and the words are to be changed
 DONE, FAILED, REFUSED = 0, 1, 2
 
 
@@ -22,6 +23,7 @@ def saving() -> Iterator[Callable[..., bool]]:
     def save(what: str, write: Callable[..., Any], *given: Any) -> bool:
         try:
             write(*given)
+        # a full disk or a folder without rights; any other error is a bug, and shows
         except OSError as error:
             lost.setdefault(reason(error), []).append(what)
             return False
@@ -75,6 +77,7 @@ def explain(error: Exception) -> tuple[str, int]:
 
 def printable(text: str) -> str:
     """Text with unprintable characters (a path may hold them) escaped."""
+    # a file name that is no UTF-8 has lone surrogates, which cannot be written
     return text.encode(errors="backslashreplace").decode()
 
 

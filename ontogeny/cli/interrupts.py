@@ -30,7 +30,7 @@ def watch() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     sys.unraisablehook = _raised_where_none_can_be
     ear, mouth = os.pipe()
-    os.set_blocking(mouth, False)
+    os.set_blocking(mouth, False)  # set_wakeup_fd demands it
     signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
     threading.Thread(target=_listen, args=(ear,), daemon=True).start()
 
@@ -38,6 +38,7 @@ def watch() -> None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Raises KeyboardInterrupt; once imports are over, if there are any under way."""
     while frame is not None:
+        # an import anywhere down the stack, ours or a library's
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             again = threading.Timer(_AGAIN, signal.raise_signal, [number])
             again.daemon = True

@@ -75,6 +75,7 @@ def judge(
     from ..engine.files import write_whole
     from ..report.terminal import show_verdicts
 
+    # shown before it is saved: a full disk must not cost what took hours
     show_verdicts([verdict.as_json() for verdict in verdicts])
     with saving() as save:
         for verdict in verdicts:
@@ -146,6 +147,7 @@ def sweep(
     with saving() as save:
         if sweeps:
             record = sweeps_of.as_record(found, changes, size)
+            # named by what was asked: the same sweep again replaces its record
             asked = {key: record[key] for key in ("claim", "scale", "seeds", "changes", "sweeps")}
             save("the sweep", opened.save_variation, digest(asked), record)
         if json_:

@@ -62,6 +62,7 @@ def llm(
     opened, chosen, json_ = store_at(store), asked_of(claim, model), output_file(json_)
     changes = [parse_change(text) for text in set_ or []]
     with executor(opened, workers, on) as execute:
+        # a sweep of one point: this way `--set` works, too
         judged = sweep(chosen, execute, changes, {}, Scale.LAPTOP, seeds)
     verdicts = list(judged.verdicts.values())
     show_verdicts([verdict.as_json() for verdict in verdicts])

@@ -54,8 +54,10 @@ def explore(
 
     try:
         server = Server(store_at(store), port)
+    # OverflowError: a port above 65,535
     except (OSError, OverflowError) as error:
         raise ConfigError(f"--port {port}: {error}; --port 0 takes any that is free") from error
+    # flushed: whoever reads this through a pipe needs the link now
     print(f"{server.address}\nPress Ctrl-C to stop.", flush=True)
     if open_:
         webbrowser.open(server.address)
@@ -71,6 +73,7 @@ def figures(
     /,
     *,
     out: Annotated[Path, Parameter(help="The folder to write to")] = Path("figures"),
+    # figures.WIDTH, written out: to import it would import matplotlib for every --help
     width: Annotated[float, Parameter(help="Of a figure, in inches")] = 3.35,
     scale: ScaleName = "laptop",
     store: StorePath = None,

@@ -103,6 +103,7 @@ def export(
             for row in tables.answers(found.runs, most=2 if arrays else 0):
                 yield own | row
 
+    # in this order: writing the answers is what collects the evidence
     for name, rows in (("answers", measured()), ("evidence", evidence)):
         path = out / f"{name}.{format_}"
         print(f"{path}: {tables.write(rows, path):,} rows")
@@ -136,7 +137,7 @@ def weights(
 
     for written in ("model.safetensors", "config.json"):
         output_file(out / written, "--out")
-    if not 0 <= seed < 2**31:
+    if not 0 <= seed < 2**31:  # an int32 in jax
         raise ConfigError(f"--seed must be from 0 to {2**31 - 1}, not {seed}")
     known = find_one(claim).named(scale_of(scale))
     name = experiment or next(iter(known), "")
@@ -150,6 +151,7 @@ def weights(
     def tell(news: "News") -> None:
         sys.stderr.write(f"\r{name}: step {news.step} of {news.steps} ")
 
+    # a store keeps answers, not parameters: these are trained once more
     params = trained(chosen, seed, tell)
     sys.stderr.write("\n")
     for path in write(chosen, params, seed, out, format_):

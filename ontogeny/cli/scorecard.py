@@ -74,6 +74,7 @@ def examine(
     """
     from ..scorecard.isolation.process import Process
 
+    # before anything is started
     output_folder(out, "--out")
     with Process(out / "output.txt") as process:  # while it imports what it needs, so do we
         from ..engine.files import write_whole
@@ -116,6 +117,7 @@ def examine(
     figures.close(figure)
     printed = ", output.txt" if process.printed else ""
     print(f"{out}/scorecard.json, scorecard.png, scorecard.pdf{printed}")
+    # the card is complete and saved; the exit code still says that not all went well
     if broken := failed(card):
         how_many = f"{len(broken)} of {len(card['examined']['skills'])} skills"
         first = ", ".join(next(iter(broken.items())))
