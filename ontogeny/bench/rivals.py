@@ -107,6 +107,7 @@ def judged(claim: Claim, folder: Path, store: str = "store") -> dict[str, float]
     nothing is compiled."""
     words = [sys.executable, "-m", "ontogeny.cli.main", "judge", claim.name]
     words += ["--store", str(folder / store)]
+    # JAX's compiled programs live in the cache folder: an empty one makes this a cold start
     fresh = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
     with (folder / "output.txt").open("w") as output:
         began, largest = time.perf_counter(), 0.0
@@ -133,6 +134,7 @@ def _largest(session: int) -> float:
         with suppress(OSError, StopIteration):  # it has just ended
             if os.getsid(int(status.parent.name)) == session:
                 lines = status.read_text().splitlines()
+                # its high-water mark: a peak between two looks counts, too
                 held = next(line for line in lines if line.startswith("VmHWM"))
                 most = max(most, 1024.0 * int(held.split()[1]))
     return most
@@ -148,6 +150,7 @@ def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float
         taken = steps_trained(name, experiment, claim.seeds, Store(folder / "store"))
         for index, stage in enumerate(experiment.training):
             kind = jax.tree.structure((experiment.model, stage)), experiment.task.length
+            # one program per structure, as ours compiles it once: its start counts once, too
             if kind not in known:
                 file = folder / "data.npz"
                 export(experiment, stage, file)

@@ -180,6 +180,7 @@ def _train(experiment: Experiment, runs: int, repeats: int) -> dict[str, float]:
     """Steps a second over all runs, and the useful operations in them beside the peak."""
     (stage,) = experiment.training
     flops = cost(experiment).flops
+    # as the engine would: small models together, large ones one after the other
     width = program.side_by_side(runs, flops)
     stacked = jax.tree.map(lambda leaf: jnp.full(width, leaf), experiment)
     active, start = jnp.ones(width, bool), jnp.asarray(0)

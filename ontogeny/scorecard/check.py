@@ -19,7 +19,7 @@ from .load import Source, build, count_parameters, factory_of, kind_of
 Forward = Callable[[np.ndarray], np.ndarray]  # tokens (row, position) → logits (…, vocab)
 Doing = Callable[[str], None]  # hears what is about to be done with a module
 
-_TOLERANCE = 1e-3
+_TOLERANCE = 1e-3  # float32, in another order of sums
 
 
 def check(source: Source, doing: Doing = lambda _: None) -> tuple[str, int]:
@@ -78,6 +78,7 @@ def _torch(module: Any) -> tuple[Forward, int]:
 
 def _jax(module: Any) -> tuple[Forward, int]:
     params, one = split_parameters(module, LENGTH, jr.key(0))
+    # run a few times only: compiled quickly rather than well
     options = known({"xla_backend_optimization_level": 0})
     together = jax.jit(jax.vmap(partial(one, params)), compiler_options=options)
 

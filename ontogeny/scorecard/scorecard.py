@@ -39,6 +39,7 @@ def _better(other: Result, score: Result) -> bool:
 def _clearly(left: Result, right: Result) -> int:
     """The sign of the difference, seed by seed, if its interval leaves zero out; else 0."""
     gaps = np.subtract(left["each"], right["each"])
+    # a single seed has no interval: any difference counts
     low, high = interval(gaps) if len(gaps) > 1 else (gaps[0], gaps[0])
     return int(low > 0) - int(high < 0)
 
