@@ -23,14 +23,10 @@ def speeds(found: dict[str, Any]) -> Table:
         one, *rest = row["steps_per_second"].values()
         more = f"×{rest[-1] / one:.2f}" if rest else "–"
         rates = found["seeds"].get(name)
-        scaling = (
-            " ".join(f"×{learning_rate / rates['1']:.1f}" for learning_rate in rates.values())
-            if rates
-            else ""
-        )
+        scaling = " ".join(f"×{rate / rates['1']:.1f}" for rate in rates.values()) if rates else ""
         fraction = f"{row['fraction_of_peak']:.0%}"
-        learning_rate = f"{one:,.0f}" if one >= 100 else f"{one:.3g}"
-        result.add_row(name, f"{row['gflops']:.0f}", fraction, learning_rate, more, scaling)
+        steps = f"{one:,.0f}" if one >= 100 else f"{one:.3g}"
+        result.add_row(name, f"{row['gflops']:.0f}", fraction, steps, more, scaling)
     return result
 
 

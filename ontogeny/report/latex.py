@@ -11,10 +11,11 @@ _SIGNS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasci
 _SIGNS |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
 _MARKS = {"✓": r"$\checkmark$", "✗": r"$\times$", "–": "--", "·": r"$\cdot$"}
 _GREEK = """alpha beta gamma delta varepsilon eta theta kappa lambda mu nu rho sigma tau varphi chi
-psi omega Delta Sigma Pi"""
-_LETTERS = dict(zip("αβγδεηθκλμνρστφχψωΔΣΠ", _GREEK.split(), strict=True))
+psi omega pi zeta xi Delta Sigma Pi Omega Theta Lambda"""
+_LETTERS = dict(zip("αβγδεηθκλμνρστφχψωπζξΔΣΠΩΘΛ", _GREEK.split(), strict=True))
 _LETTERS |= {"±": "pm", "≥": "geq", "≤": "leq", "≫": "gg", "→": "to", "√": "sqrt{}", "·": "cdot"}
-_LETTERS |= {"∞": "infty", "−": "-", "×": "times", "½": "tfrac12"}
+_LETTERS |= {"∞": "infty", "×": "times", "≈": "approx", "⟨": "langle", "⟩": "rangle"}
+_MATHS = {sign: f"$\\{name}$" for sign, name in _LETTERS.items()} | {"−": "$-$", "½": "$1/2$"}
 
 
 def escaped(text: str) -> str:
@@ -23,7 +24,7 @@ def escaped(text: str) -> str:
     plain = "".join(_SIGNS.get(sign, sign) for sign in text)
     plain = re.sub(r"ᵀ", r"$^{\\top}$", plain)
     plain = re.sub(r"[₀-₉]", lambda found: f"$_{ord(found[0]) - ord('₀')}$", plain)
-    return "".join(f"$\\{_LETTERS[sign]}$" if sign in _LETTERS else sign for sign in plain)
+    return "".join(_MATHS.get(sign, sign) for sign in plain)
 
 
 def table(standing: Standing) -> str:

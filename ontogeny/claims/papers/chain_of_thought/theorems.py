@@ -36,7 +36,6 @@ VARIABLE_COUNT = Sizes(laptop=33, paper=129)  # chains to 32, and to 128
 BLOCK_SPARSE = BlockSparse(neurons_per_class=32, clip=1.0, knee=1.0)
 THEOREM_EVALUATIONS = 10
 ATTENTION = ("q43", "q44")
-OWN_VALUE, OTHER_VALUES, FITTING, OTHER_ACTIONS = range(4)
 SIZED = (
     lambda scale: (
         f"{VARIABLE_COUNT(scale)} variables, 128 samples a step; "
