@@ -35,6 +35,7 @@ from .modules import (
     text_of,
 )
 
+_DISPLAY = f"{PACKAGE}.core.notebook"  # how a component looks: no answer depends on it
 _CONSTANT = bool | int | float | complex | str | bytes | None | EllipsisType
 
 
@@ -61,7 +62,7 @@ class Code:
         waiting = [name]
         while waiting:
             name = known_as(waiting.pop())
-            if name in self._specs or is_outside(name):
+            if name in self._specs or name == _DISPLAY or is_outside(name):
                 continue
             if installed := distribution(name):
                 self.versions[installed[0]] = installed[1]

@@ -298,3 +298,9 @@ def test_every_component_of_every_claim_is_hashed(scale):
             assert code.fixed and not code.unknown
             parts = [experiment.task, experiment.model] if hasattr(experiment, "task") else []
             assert {type(part).__module__ for part in (experiment, *parts)} <= code.modules.keys()
+
+
+def test_how_a_component_looks_in_a_notebook_is_in_no_name():
+    assert "ontogeny.core.notebook" in sys.modules  # it is imported by what is
+    assert "ontogeny.core.fields" in code_behind(tiny()).modules
+    assert "ontogeny.core.notebook" not in code_behind(tiny()).modules
