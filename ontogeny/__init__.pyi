@@ -9,12 +9,14 @@ from .claims.sweep import Sweep as Sweep
 from .claims.sweep import sweep as sweep
 from .claims.verdict import Verdict as Verdict
 from .claims.verdict import judge as judge
+from .core.decision import Seeds as Seeds
 from .core.evidence import Evidence as Evidence
-from .core.evidence import Measurement as Measurement
 from .core.evidence import Outcome as Outcome
+from .core.evidence import Reported as Reported
 from .core.external import External as External
 from .core.external import Trainer as Trainer
 from .core.fields import ConfigError as ConfigError
+from .core.measurement import Measurement as Measurement
 from .core.run import Run as Run
 from .core.types import Batch as Batch
 from .core.types import Experiment as Experiment

@@ -111,7 +111,7 @@ FILES = {
         @claim(
             Paper("mine", "Mine", "https://example.org"),
             "p. 1",
-            seeds=2,
+            seeds=5,
             trained=Experiment(
                 Parity(), Counting(), (SignDescent(4, 0.25),), {"largest": LargestWeight()}, 2
             ),

@@ -89,7 +89,7 @@ SEEN = [
     '"ontogeny.training.descent.AdamW"',
     '"float"',
     '"ontogeny.core.run.Run"',
-    '"ontogeny.core.evidence.Measurement"',
+    '"ontogeny.core.measurement.Measurement"',
     '"ontogeny.core.evidence.Evidence"',
     'Module has no attribute "Adam"',
     '"AdamW" has no attribute "rate"',

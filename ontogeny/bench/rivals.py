@@ -106,7 +106,7 @@ def judged(claim: Claim, folder: Path, store: str = "store") -> dict[str, float]
     """Seconds to a verdict with an empty store, and the largest process. The first time in a folder
     nothing is compiled."""
     words = [sys.executable, "-m", "ontogeny.cli.main", "judge", claim.name]
-    words += ["--store", str(folder / store)]
+    words += ["--store", str(folder / store), "--seeds", str(claim.seeds.least)]
     # JAX's compiled programs live in the cache folder: an empty one makes this a cold start
     fresh = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
     with (folder / "output.txt").open("w") as output:
@@ -147,7 +147,7 @@ def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float
     for name, experiment in experiments.items():
         if isinstance(experiment, External) or type(experiment.model).__name__ not in KINDS:
             continue
-        taken = steps_trained(name, experiment, claim.seeds, Store(folder / "store"))
+        taken = steps_trained(name, experiment, claim.seeds.least, Store(folder / "store"))
         for index, stage in enumerate(experiment.training):
             kind = jax.tree.structure((experiment.model, stage)), experiment.task.length
             # one program per structure, as ours compiles it once: its start counts once, too
@@ -156,7 +156,7 @@ def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float
                 export(experiment, stage, file)
                 known[kind] = trained(file, mode, steps)
                 seconds += known[kind]["start"]
-            cost, evaluations = known[kind], claim.seeds * experiment.evaluations_of(stage)
+            cost, evaluations = known[kind], claim.seeds.least * experiment.evaluations_of(stage)
             seconds += taken[index] * (cost["step"] + cost["drawing"])
             seconds += evaluations * (_asked(experiment) * cost["row"] + cost["following"])
             memory = max(memory, known[kind]["memory"])

@@ -13,7 +13,8 @@ from typing import Any
 
 import jax
 
-from ..core.evidence import Evidence, Outcome
+from ..core.decision import Seeds
+from ..core.evidence import Evidence
 from ..core.external import AnyExperiment
 from ..core.fields import ConfigError
 from ..core.run import Run
@@ -47,10 +48,11 @@ class Claim:
     where: str
     experiments: Mapping[str, Any]  # an experiment, a mapping of such, or a function of the scale
     evidence: Found | None
-    seeds: int = 3
+    seeds: Seeds = field(default_factory=Seeds)
     headline: bool = False
     departures: tuple[Departure, ...] = ()
     untested: str = ""
+    exact: str = ""  # why all seeds give the same: nothing is drawn
     of: str = ""  # the pretrained model that it is asked of, where that is for the asker to say
     _made: dict[Scale, Flat] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -63,7 +65,7 @@ class Claim:
         assert self.evidence is not None
         names, shape = self._flat(scale)
         arguments = jax.tree.unflatten(shape, [runs[name] for name, _ in names])
-        return sorted(self.evidence(**arguments), key=lambda e: e.outcome == Outcome.NOTED)
+        return sorted(self.evidence(**arguments), key=lambda each: not each.decides)
 
     def departures_at(self, scale: Scale) -> list[str]:
         """In what our setting differs from the paper's."""
@@ -96,18 +98,22 @@ def claim(
     *,
     name: str = "",
     says: str = "",
-    seeds: int = 3,
+    seeds: int | Seeds = Seeds(),  # noqa: B008 a frozen record
     headline: bool = False,
     departures: tuple[Departure, ...] = (),
+    exact: str = "",
     extra: str = "",
     **experiments: Any,
 ) -> Callable[[Found], Found]:
     """Registers a function as a claim, with the experiments it takes.
 
     Its name and docstring are the claim's, unless one function serves all rows of a table: then
-    each row gives its `name` and what it `says`. What needs an `extra` of the package is untested
-    where that is not installed.
+    each row gives its `name` and what it `says`. `seeds` are as many as it takes to decide, from
+    the least to the most, or a fixed number; where nothing is drawn, `exact` says why, and one is
+    enough. What needs an `extra` of the package is untested where that is not installed.
     """
+    wanted_seeds = Seeds(seeds, seeds) if isinstance(seeds, int) else seeds
+    wanted_seeds = Seeds(1, 1) if exact else wanted_seeds
 
     def register(evidence: Found) -> Found:
         wanted = inspect.signature(evidence).parameters.values()
@@ -123,10 +129,11 @@ def claim(
             where,
             experiments,
             None if reason else evidence,
-            seeds,
+            wanted_seeds,
             headline,
             departures,
             reason,
+            exact,
         )
         _register(made)
         return evidence

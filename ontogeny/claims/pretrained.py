@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from ..core.decision import Seeds
 from ..core.external import External
 from ..core.fields import ConfigError, did_you_mean
 from ..llm.download import KNOWN_MODELS
@@ -23,7 +24,7 @@ def pretrained_claim(
     *,
     departures: tuple[str, ...],
     needs: Callable[[], str] = absent,
-    seeds: int = 3,
+    seeds: Seeds = Seeds(3, 6),  # noqa: B008 a frozen record: minutes each, a seed is many prompts
     **experiments: Any,
 ) -> Callable[[Found], Found]:
     """Registers a function as a claim about a pretrained model, whose name stands in the departures

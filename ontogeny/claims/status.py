@@ -78,13 +78,13 @@ def standing(claim: Claim, store: Store, scale: Scale) -> Standing | None:
     if found is None:
         return Standing(claim, scale, last, note=AGAIN["missing"])
     # weighed anew: a bound that was changed since takes effect without a run
-    verdict = weigh(claim, scale, found, last["seeds"]).as_json()
+    verdict = weigh(claim, scale, found, last["seeds"], fixed=last["fixed"]).as_json()
     return Standing(claim, scale, verdict, found, _environment(claim, scale, store))
 
 
 def last_said(claim: Claim, store: Store, scale: Scale) -> Standing:
     """A claim's last verdict as it was said, without reading its runs."""
-    blank = Verdict(claim, scale, [], claim.seeds, 0.0).as_json()
+    blank = Verdict(claim, scale, [], claim.seeds.least, 0.0).as_json()
     if claim.untested:
         return Standing(claim, scale, blank)
     last = store.verdict(f"{claim.name}.{scale}")

@@ -149,7 +149,7 @@ def sweep(
     if claim.untested:
         raise ConfigError(f"{claim.name} cannot be run here: {claim.untested}")
     check_grid(sweeps)
-    n = claim.seeds if seeds is None else seeds
+    n = claim.seeds.least if seeds is None else seeds
     wanted: dict[tuple[str, ...], dict[str, AnyExperiment]]
     wanted = {(): changed(claim, claim.named(scale), changes)}
     for path, values in sweeps.items():
@@ -172,7 +172,7 @@ def sweep(
             for name in experiments
         }
         swept = [f"{path}={value}" for path, value in zip(sweeps, point, strict=True)]
-        verdicts[point] = weigh(claim, scale, own, n, (*map(str, changes), *swept))
+        verdicts[point] = weigh(claim, scale, own, n, (*map(str, changes), *swept), fixed=True)
     return Sweep(claim, sweeps, verdicts)
 
 

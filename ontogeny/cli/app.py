@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -73,9 +74,14 @@ AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON instead of a 
 
 @contextmanager
 def executor(
-    store: "Store", workers: int | None, on: str | None = None, shown: "Counted | None" = None
+    store: "Store",
+    workers: int | None,
+    on: str | None = None,
+    shown: "Counted | None" = None,
+    hours: float | None = None,
 ) -> Iterator[Any]:
     """Runs experiments with a progress display, which is closed in the end unless it was given."""
+    deadline = _deadline(hours)
     if store.empty() and workers != 0 and not on:  # workers will be needed: they import meanwhile
         forkserver.start()
     from ..engine.execute import execute
@@ -88,11 +94,26 @@ def executor(
     count = cores() if workers is None else workers
     pool = pool_of(on, workers) if on else Processes(count) if count else Here()
     own = shown or progress(store)  # one display for both parts of `examine`
+    own.deadline = deadline
     try:
         yield partial(execute, on=pool, store=store, progress=own)
     finally:
         if not shown:
             own.close()
+
+
+def _deadline(hours: float | None) -> float | None:
+    """When time is over."""
+    from ..core.fields import ConfigError
+
+    if hours is None:
+        return None
+    if not 0 < hours <= LONGEST:
+        raise ConfigError(f"--hours must be more than 0 and at most {LONGEST}, not {hours:g}")
+    return time.monotonic() + 3600 * hours
+
+
+LONGEST = 10_000  # hours: a year
 
 
 def check_where(workers: int | None, on: str | None) -> None:

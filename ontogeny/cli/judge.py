@@ -1,6 +1,7 @@
 """Commands that list, show, judge and sweep claims."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -55,22 +56,28 @@ def judge(
     seeds: Seeds = None,
     workers: Workers = None,
     on: On = None,
+    hours: Annotated[
+        float | None, Parameter(help="End after so long, with what is decided by then [no limit]")
+    ] = None,
     json_: JsonFile = None,
     store: StorePath = None,
 ) -> None:
     """Run the experiments of claims and print a verdict on each.
 
-    Runs are kept in the store: what has finished is not run again, and what was interrupted is
-    resumed.
+    Each claim is judged from as many seeds as it takes, up to the most that it declares. Runs are
+    kept in the store: what has finished is not run again, and what was interrupted is resumed.
     """
     opened, json_ = store_at(store), output_file(json_)
-    with executor(opened, workers, on) as execute:
+    with executor(opened, workers, on, hours=hours) as execute:
         from ..claims.find import find  # only now: the forkserver imports at the same time
         from ..claims.verdict import judge as judge_claims
         from ..claims.verdict import write_json
+        from ..engine.execute import recall
 
         size = scale_of(scale)
-        verdicts = judge_claims(find(list(patterns)), execute, size, seeds)
+        verdicts = judge_claims(
+            find(list(patterns)), execute, size, seeds, partial(recall, store=opened)
+        )
     from ..claims.status import remember
     from ..engine.files import write_whole
     from ..report.terminal import show_verdicts

@@ -1,22 +1,21 @@
-"""Numbers per seed, and the answers they give.
+"""Evidence as data: what was measured, what is said of it, our numbers seed by seed, the paper's.
 
-Student's interval over seeds decides. Comparisons between settings are paired by seed, equality is
-an equivalence test, a single seed decides nothing, and a number that is not finite decides nothing.
+What decides is in `decision`, the words for it are in `words`. A piece of evidence says two things
+apart from one another: whether the relation holds (the *finding*), and, where the paper reports a
+number, whether ours agrees with it (the *number*).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from functools import cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from .fields import ConfigError
+from . import decision, words
 from .notebook import table
-
-CONFIDENCE = 0.95
+from .quantity import ABSOLUTE, Quantity
 
 
 class Outcome(StrEnum):
@@ -29,247 +28,270 @@ class Outcome(StrEnum):
     NOTED = "noted"  # of a piece of evidence that is reported and decides nothing
 
 
+class Relation(StrEnum):
+    """What is said of a quantity."""
+
+    ABOVE = "above"
+    BELOW = "below"
+    EXCEEDS = "exceeds"  # the other quantity, by more than the bound
+    NEAR = "near"  # the bound, up to the tolerance
+    AGREES = "agrees"  # with the other quantity, up to the tolerance
+    WITHIN_FACTOR = "within factor"  # of the bound or the other; the tolerance is the factor
+    RISES = "rises"  # from each point of a sweep to the next
+    FALLS = "falls"
+    REPORTED = "reported"  # nothing: it stands beside the paper's number
+    POINT = "point"  # nothing: it is a point of a curve
+
+
+class Agreement(StrEnum):
+    """Whether our number is the paper's, up to the tolerance."""
+
+    AGREES = "agrees"  # the whole interval is inside
+    DIFFERS = "differs"  # all of it is outside
+    OPEN = "open"
+    FITTED = "fitted"  # a setting was chosen for this number: to agree says nothing
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A number that a paper reports, and how near to it is near: fractions, cosines and losses
+    within 0.05 and all else within a factor of 1.5, unless said otherwise."""
+
+    value: float
+    within: float | None = None
+    factor: float | None = None
+    fitted: str = ""  # which setting was chosen by looking at this number
+
+    def range(self, unit: str) -> tuple[float, float]:
+        """What agrees with it, for a quantity measured in this."""
+        if self.factor is None and (self.within is not None or unit in ABSOLUTE or not self.value):
+            within = WITHIN if self.within is None else self.within
+            return self.value - within, self.value + within
+        factor = FACTOR if self.factor is None else self.factor
+        ends = self.value / factor, self.value * factor
+        return min(ends), max(ends)
+
+
+WITHIN, FACTOR = 0.05, 1.5
+DECIDES = {"yes": Outcome.SUPPORTED, "no": Outcome.CONTRADICTED, "open": Outcome.UNDECIDED}
+NOTHING = (Relation.REPORTED, Relation.POINT)
+
+
 @dataclass(frozen=True)
 class Evidence:
-    """One sentence about our numbers, weighed, with the paper's number beside it."""
+    """What our numbers say of a quantity, with the paper's number beside them."""
 
-    text: str
-    outcome: Outcome
-    ours: float
-    low: float
-    high: float
-    paper: float | None
-    n: int
-    note: str = ""
+    quantity: Quantity
+    relation: Relation
+    each: tuple[float, ...]  # our number, seed by seed
+    holds: tuple[bool | None, ...] = ()  # the relation, seed by seed; None is not known
+    other: Quantity | None = None
+    others: tuple[float, ...] = ()  # its number, seed by seed
+    bound: float | None = None
+    tolerance: float | None = None
+    along: tuple[tuple[str, float], ...] = ()  # the points of a sweep, with their means
+    tested: decision.Test = "seeds"
+    # the numbers of seeds at which it was judged, each with its share of the error; () is now
+    looks: tuple[tuple[int, float], ...] = ()
+    exact: str = ""  # why one seed is all there is to see
+    reported: Reported | None = None
+    failures: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    bounded: bool = False  # whether of some number only a bound is known
     series: str = ""  # the curve it is a point of
     x: float | None = None  # and where on it
-    each: tuple[float, ...] = ()  # our number, seed by seed
+    theory: bool = False  # whether it is predicted, not measured
+
+    # ------------------------------------------------------------------------------- the finding
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """Whether the relation holds."""
+        if self.relation in NOTHING:
+            return Outcome.NOTED
+        if not self.finite or (len(self.each) < 2 and not self.exact):
+            return Outcome.UNDECIDED
+        if self.exact:
+            return Outcome.SUPPORTED if all(self.holds) else Outcome.CONTRADICTED
+        # what was decided at one look stays decided: there it might have ended
+        sides = (self._decided(n, error) for n, error in self.looks or ((self.n, decision.ERROR),))
+        return DECIDES[next((side for side in sides if side != "open"), "open")]
+
+    def _decided(self, n: int, error: float) -> decision.Side:
+        """What the first n seeds say."""
+        if self.tested == "seeds":
+            return decision.by_seeds(self.holds[:n], error)
+        low, high = self._margins
+        return "open" if self.bounded else decision.by_mean(low[:n], high[:n], error)
 
     @property
-    def numbers(self) -> str:
-        """Our number and its interval, to be read."""
-        return _with_interval(self.ours, self.low, self.high)
+    def decides(self) -> bool:
+        """Whether the finding rests on it."""
+        return self.relation not in NOTHING
+
+    @property
+    def finite(self) -> bool:
+        """Whether every number is one."""
+        return bool(np.isfinite(self.each).all() and np.isfinite(self.others).all())
+
+    @property
+    def held(self) -> int:
+        """In how many seeds the relation holds."""
+        return sum(each is True for each in self.holds)
+
+    @property
+    def n(self) -> int:
+        """How many seeds there are."""
+        return len(self.each)
+
+    @property
+    def _margins(self) -> tuple[np.ndarray, np.ndarray]:
+        """How far each seed is from either end of what is allowed."""
+        bound, tolerance = self.bound or 0.0, self.tolerance or 0.0
+        numbers = self.compared
+        match self.relation:
+            case Relation.ABOVE | Relation.EXCEEDS:
+                return numbers - bound, numbers - bound
+            case Relation.BELOW:
+                return bound - numbers, bound - numbers
+            case Relation.NEAR:
+                return numbers - bound + tolerance, bound + tolerance - numbers
+            case Relation.AGREES:
+                return numbers + tolerance, tolerance - numbers
+            case Relation.WITHIN_FACTOR:
+                logs = np.log(numbers) - (0.0 if self.other else np.log(bound))
+                return logs + np.log(tolerance), np.log(tolerance) - logs
+        return numbers, numbers  # the least step of a monotone sweep
+
+    # -------------------------------------------------------------------------------- the numbers
+
+    @property
+    def ratio(self) -> bool:
+        """Whether it is a ratio that is compared."""
+        return self.relation == Relation.WITHIN_FACTOR
+
+    @cached_property
+    def compared(self) -> np.ndarray:
+        """What is compared, seed by seed: our number, or its difference from the other's, or its
+        ratio."""
+        ours, others = np.array(self.each), np.array(self.others)
+        if self.other is None:
+            return ours
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: np.ndarray = ours / others if self.ratio else ours - others
+        return found
+
+    @property
+    def ours(self) -> float:
+        """The mean over seeds of what is compared: a geometric one if that is a ratio."""
+        return float(self._back(np.mean(self._scaled)))
+
+    @property
+    def low(self) -> float:
+        """The lower end of its 95 % interval."""
+        return self._end(0)
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return self._end(1)
+
+    def _end(self, side: int) -> float:
+        end = float(self._back(decision.interval(self._scaled)[side]))
+        # an interval does not leave what is possible
+        low, high = self.quantity.range if self.other is None else (-np.inf, np.inf)
+        return float(np.clip(end, low, high))
+
+    @property
+    def _scaled(self) -> np.ndarray:
+        if not self.ratio:
+            return self.compared
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs: np.ndarray = np.log(self.compared)
+        return logs
+
+    def _back(self, value: Any) -> Any:
+        return np.exp(value) if self.ratio else value
+
+    @property
+    def paper(self) -> float | None:
+        """The paper's number, if it has one."""
+        return None if self.reported is None else self.reported.value
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """Whether it is the paper's number; None if the paper has none."""
+        if self.reported is None:
+            return None
+        if self.reported.fitted:
+            return Agreement.FITTED
+        least, most = self.reported.range(self.quantity.unit)
+        low, high = (self.ours, self.ours) if self.exact else (self.low, self.high)
+        if self.bounded or not np.isfinite([low, high]).all():
+            return Agreement.OPEN
+        if least <= low and high <= most:
+            return Agreement.AGREES
+        return Agreement.DIFFERS if high < least or low > most else Agreement.OPEN
+
+    # ---------------------------------------------------------------------- in words, and as JSON
+
+    @property
+    def text(self) -> str:
+        """What is said."""
+        return words.sentence(self)
+
+    @property
+    def note(self) -> str:
+        """What a reader has to know besides."""
+        if not self.finite:
+            return "; ".join(self.failures) or "not a number in a seed"
+        if self.n < 2 and not self.exact and self.decides:
+            return "one seed decides nothing"
+        return "; ".join((*self.notes, *([f"exact: {self.exact}"] if self.exact else [])))
 
     def __str__(self) -> str:
         paper = "" if self.paper is None else f", paper {self.paper:g}"
-        return f"{self.outcome}: {self.text} ({self.numbers}{paper}, n = {self.n})"
+        return f"{self.outcome}: {self.text} ({words.value(self)}{paper}, n = {self.n})"
 
     def _repr_html_(self) -> str:
-        paper = "" if self.paper is None else f"{self.paper:g}"
-        row = (self.outcome, self.numbers, paper, self.n, self.note)
-        return table(self.text, ("outcome", "ours [95 % interval]", "paper", "n", "note"), [row])
+        row = (self.outcome, words.value(self), words.held(self), words.paper(self), self.note)
+        return table(self.text, words.HEADER, [row])
 
+    def as_json(self) -> dict[str, Any]:
+        """All of it as plain data, with what follows from it."""
+        data = asdict(self)
+        data["outcome"], data["text"], data["note"] = str(self.outcome), self.text, self.note
+        data |= {"ours": self.ours, "low": self.low, "high": self.high, "n": self.n}
+        data["paper"] = self.paper
+        data["agreement"] = None if self.agreement is None else str(self.agreement)
+        return data
 
-@dataclass(frozen=True)
-class Measurement:
-    """One number (or array) per seed; index it to reach into the array."""
-
-    what: str
-    values: Float[np.ndarray, "seed ..."]
-    failures: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def __getitem__(self, index: Any) -> "Measurement":
-        indices = index if isinstance(index, tuple) else (index,)
-        label = ", ".join(map(str, indices))
-        return Measurement(
-            f"{self.what}[{label}]", self.values[(slice(None), *indices)], self.failures
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Evidence":
+        """From what `as_json` gives; what follows from it follows again."""
+        return cls(
+            quantity=Quantity.from_json(data["quantity"]),
+            relation=Relation(data["relation"]),
+            each=_numbers(data["each"]),
+            holds=tuple(data["holds"]),
+            other=Quantity.from_json(data["other"]) if data["other"] else None,
+            others=_numbers(data["others"]),
+            along=tuple((str(x), float(mean)) for x, mean in data["along"]),
+            reported=Reported(**data["reported"]) if data["reported"] else None,
+            looks=tuple((int(n), float(error)) for n, error in data["looks"]),
+            failures=tuple(data["failures"]),
+            notes=tuple(data["notes"]),
+            **{name: data[name] for name in _PLAIN},
         )
 
-    def __len__(self) -> int:
-        return int(self.values.shape[1])
-
-    def __str__(self) -> str:
-        return f"{self.what}: {summary(self.values)}"
-
-    def _repr_html_(self) -> str:
-        rows = [(seed, value) for seed, value in enumerate(self.values)]
-        title = f"{self.what}: {summary(self.values)}"
-        return table(title, ("seed", "value"), rows, (*self.failures, *self.notes))
-
-    def magnitude(self) -> "Measurement":
-        """The mean size of the array's entries, whatever their sign."""
-        return self._over("mean size of", np.abs(self.values).mean)
-
-    def mean(self) -> "Measurement":
-        """The mean of the array's entries."""
-        return self._over("mean", self.values.mean)
-
-    def least(self) -> "Measurement":
-        """The least of the array's entries."""
-        return self._over("least", self.values.min)
-
-    def _over(self, words: str, reduce: Callable[..., np.ndarray]) -> "Measurement":
-        name, colon, what = self.what.rpartition(": ")
-        axes = tuple(range(1, self.values.ndim))
-        return Measurement(f"{name}{colon}{words} {what}", reduce(axis=axes), self.failures)
-
-    def above(self, bound: float, *, paper: float | None = None) -> Evidence:
-        """Is it above the bound?"""
-        return self._decide(self.values - bound, f"{self.what} is above {bound:g}", paper)
-
-    def below(self, bound: float, *, paper: float | None = None) -> Evidence:
-        """Is it below the bound?"""
-        return self._decide(bound - self.values, f"{self.what} is below {bound:g}", paper)
-
-    def exceeds(
-        self, other: "Measurement", *, by: float = 0.0, paper: float | None = None
-    ) -> Evidence:
-        """Is it larger than the other, seed by seed, by more than this?"""
-        # paired by seed: what a seed makes harder for both cancels
-        gap = Measurement(self.what, self.values - other.values, self.failures + other.failures)
-        text = f"{self.what} exceeds {other.what}" + (f" by {by:g}" if by else "")
-        return gap._decide(gap.values - by, text, paper)
-
-    def agrees(
-        self, other: "Measurement", *, within: float, paper: float | None = None
-    ) -> Evidence:
-        """Is it equal to the other, seed by seed, up to a tolerance?"""
-        gap = Measurement(self.what, self.values - other.values, self.failures + other.failures)
-        weighed = gap.near(0.0, within=within, paper=paper)
-        return replace(weighed, text=f"{self.what} agrees with {other.what} ± {within:g}")
-
-    def near(self, value: float, *, within: float, paper: float | None = None) -> Evidence:
-        """Is it equal to the value, up to a tolerance? Only an interval inside decides yes."""
-        # an equivalence test: a wide interval around the value is no support
-        low, high = interval(self.values)
-        if low > value - within and high < value + within:
-            outcome = Outcome.SUPPORTED
-        elif low > value + within or high < value - within:
-            outcome = Outcome.CONTRADICTED
-        else:
-            outcome = Outcome.UNDECIDED
-        return self._evidence(f"{self.what} is {value:g} ± {within:g}", outcome, paper)
-
-    def within_factor(self, value: float, factor: float, *, paper: float | None = None) -> Evidence:
-        """Is it the value, up to a factor? Means and intervals are of its logarithm."""
-        # so twice and half count as equally far; back through exp, `ours` is a geometric mean
-        logs = replace(self, values=_log(self.values)).near(
-            float(np.log(value)), within=float(np.log(factor)), paper=paper
-        )
-        text = f"{self.what} is {value:g} within a factor of {factor:g}"
-        ours, low, high = (float(np.exp(each)) for each in (logs.ours, logs.low, logs.high))
-        each = tuple(float(np.exp(value)) for value in logs.each)
-        return replace(logs, text=text, ours=ours, low=low, high=high, each=each)
-
-    def beside(self, paper: float | None, *, series: str, x: float) -> Evidence:
-        """A point of a curve, next to the paper's: reported, and decides nothing."""
-        noted = self._evidence(f"{series} at {x:g}", Outcome.NOTED, paper)
-        return replace(noted, outcome=Outcome.NOTED, series=series, x=x)
-
-    def _decide(self, margin: np.ndarray, text: str, paper: float | None) -> Evidence:
-        low, high = interval(margin)
-        outcome = (
-            Outcome.SUPPORTED
-            if low > 0
-            else Outcome.CONTRADICTED
-            if high < 0
-            else Outcome.UNDECIDED
-        )
-        return self._evidence(text, outcome, paper)
-
-    def _evidence(self, text: str, outcome: Outcome, paper: float | None) -> Evidence:
-        if self.values.ndim != 1:
-            raise ConfigError(
-                f"{self.what} has shape {self.values.shape[1:]} per seed: index it first"
-            )
-        n = len(self.values)
-        low, high = interval(self.values)
-        note = "; ".join(self.notes)
-        if not np.isfinite(self.values).all():
-            outcome, note = Outcome.UNDECIDED, "; ".join(self.failures) or "not a number in a seed"
-        elif n < 2:
-            outcome, note = Outcome.UNDECIDED, "one seed decides nothing"
-        # then the interval is a point, and decides: the reader is told why it is so narrow
-        elif np.ptp(self.values) == 0:
-            note = "; ".join((*self.notes, f"identical in all {n} seeds"))
-        each = tuple(map(float, self.values))
-        ours = float(np.mean(self.values))
-        return Evidence(text, outcome, ours, low, high, paper, n, note, each=each)
+    def judged(self, looks: tuple[tuple[int, float], ...], exact: str = "") -> "Evidence":
+        """The same, decided at these looks, or known to be exact."""
+        return replace(self, looks=looks, exact=exact)
 
 
-def falls_below(curve: Mapping[Any, Measurement], level: float) -> Measurement:
-    """Where along a sweep a measurement first falls below a level, seed by seed.
-
-    Between two points of the sweep the crossing is interpolated, on a logarithmic axis. A seed that
-    never falls is counted as twice the largest, though it may be more, and a note says so.
-    """
-    xs = np.array(sorted(curve), float)
-    rows = np.stack([curve[x].values for x in sorted(curve)], axis=1)
-    found = np.array([_crossing(xs, row, level) for row in rows])
-    never = int(np.isnan(found).sum())
-    counted = np.where(np.isnan(found), 2 * xs[-1], found)
-    run, _, what = curve[min(curve)].what.rpartition(": ")
-    name = run.rpartition(" ")[0]  # what is left if the point's own name goes
-    note = (f"{never} of {len(rows)} never do by {xs[-1]:g}: counted as {2 * xs[-1]:g}",)
-    failures = tuple(text for each in curve.values() for text in each.failures)
-    text = f"{name}{': ' if name else ''}where {what} falls below {level:g}"
-    return Measurement(text, counted, failures, note if never else ())
+_PLAIN = ("bound", "tolerance", "tested", "exact", "bounded", "series", "x", "theory")
 
 
-def prediction(value: float, like: Measurement) -> Measurement:
-    """A number of theory, once for each seed of a measurement."""
-    return Measurement("", np.full(len(like.values), float(value)))
-
-
-def exponent(points: Sequence[tuple[float, Measurement]]) -> Measurement:
-    """The power with which a measurement grows along a sweep, fitted seed by seed in logarithms."""
-    xs = np.log(np.array([x for x, _ in points], float))
-    rows = _log(np.stack([each.values for _, each in points], axis=1))
-    away = xs - xs.mean()
-    slopes = rows @ away / (away @ away)
-    failures = tuple(text for _, each in points for text in each.failures)
-    notes = tuple(dict.fromkeys(text for _, each in points for text in each.notes))
-    what = points[0][1].what.rpartition(": ")[2]
-    return Measurement(f"exponent of {what}", slopes, failures, notes)
-
-
-def _log(values: np.ndarray) -> np.ndarray:
-    """The logarithm; not a number where there is none."""
-    # not -inf: a number that is not finite leaves the evidence undecided
-    return np.log(np.where(values > 0, values, np.nan))
-
-
-def _crossing(xs: np.ndarray, values: np.ndarray, level: float) -> float:
-    below = np.flatnonzero(values < level)
-    if not len(below):
-        return float("nan")
-    # the first time, even if the curve rises again
-    after = int(below[0])
-    if after == 0:
-        return float(xs[0])
-    high, low = values[after - 1], values[after]
-    fraction = (high - level) / (high - low)
-    # on a logarithmic axis, as sweeps over sizes are spaced
-    return float(np.exp((1 - fraction) * np.log(xs[after - 1]) + fraction * np.log(xs[after])))
-
-
-def interval(values: np.ndarray) -> tuple[float, float]:
-    """Student's interval for the mean over seeds: honest about how few there are."""
-    n, mean = len(values), float(np.mean(values))
-    if n < 2 or not np.isfinite(values).all():
-        return float("nan"), float("nan")
-    half = quantile(n - 1) * float(np.std(values, ddof=1)) / n**0.5
-    return mean - half, mean + half
-
-
-@cache
-def quantile(freedom: int) -> float:
-    """Student's, for the confidence that decides."""
-    # here: only judging needs scipy
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
-
-
-def summary(values: np.ndarray) -> str:
-    """The mean over seeds and its interval, or the shape where there is an array per seed."""
-    if values.ndim > 1:
-        return f"array of shape {values.shape[1:]}"
-    return _with_interval(float(np.mean(values)), *interval(values))
-
-
-def _with_interval(mean: float, low: float, high: float) -> str:
-    return (
-        f"{mean:.4g} [{low:.4g}, {high:.4g}]" if np.isfinite([low, high]).all() else f"{mean:.4g}"
-    )
+def _numbers(values: Any) -> tuple[float, ...]:
+    """JSON has no NaN: a number that is none is null there."""
+    return tuple(float("nan") if value is None else float(value) for value in values)

@@ -1,8 +1,9 @@
 """Experiments that train by other means than compiled programs."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import equinox as eqx
 import numpy as np
@@ -35,6 +36,7 @@ class External(Component):
     """An experiment that trains by other means than compiled programs: somebody's module, a
     pretrained language model. Like all others it is evaluated, saved, resumed and judged."""
 
+    measured_in: ClassVar[Mapping[str, str]] = {}  # what its answers are measured in, by name
     steps: eqx.AbstractVar[int]
     evaluations: eqx.AbstractVar[int]
 

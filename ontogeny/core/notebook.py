@@ -37,15 +37,3 @@ def _text(cell: Any) -> str:
         case float():
             return f"{cell:.6g}"
     return str(cell)
-
-
-def verdict_table(verdict: Any) -> str:
-    """A verdict: the claim's sentence, what came of it, and each piece of evidence."""
-    rows = [
-        (e.outcome, e.text, e.numbers, "" if e.paper is None else f"{e.paper:g}", e.note)
-        for e in verdict.evidence
-    ]
-    claim = verdict.claim
-    title = f"{verdict.outcome}: {claim.says} ({claim.paper.key}, {claim.where})"
-    header = ("outcome", "evidence", "ours [95 % interval]", "paper", "note")
-    return table(title, header, rows, (*verdict.failures, verdict.command))

@@ -279,6 +279,8 @@ class Solver(Stage):
 class Probe(Component):
     """A question one may ask of a moment."""
 
+    unit: ClassVar[str] = ""  # what the answer is measured in: see `core.quantity`
+
     @abstractmethod
     def __call__(self, now: Moment) -> Float[Array, "..."]:
         """The answer, of any fixed shape."""

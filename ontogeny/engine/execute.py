@@ -90,6 +90,8 @@ def _run(
     if failures is not None:
         missing = [spec for spec in missing if _can_be_planned(spec, failures)]
     units = plan(missing, pool, store, progress)
+    if progress.deadline is not None:
+        units.reverse()  # the cheapest first: as much as can be is done in time
     with closing(pool.run(units, store, progress, failures)) as finished:
         for unit, records in finished:
             yield from zip(unit.specs, records, strict=True)
@@ -161,7 +163,8 @@ def so_far(name: str, experiment: AnyExperiment, seeds: int, store: Store) -> Ru
         for probe in next(iter(known.values()))
     }
     clock = np.array(experiment.evaluated_at[:evaluations])
-    return Run(name, clock, answers, tuple(known), ends=stage_ends(experiment))
+    ends, units = stage_ends(experiment), _units(experiment)
+    return Run(name, clock, answers, tuple(known), ends=ends, units=units)
 
 
 def _lengthened(values: np.ndarray, evaluations: int) -> np.ndarray:
@@ -250,7 +253,15 @@ def _gather(name: str, some: Sequence[RunSpec], done: Mapping[str, Record]) -> R
         failures=tuple(r.failure for r in records if r.failure),
         seconds=sum(r.environment["seconds"] for r in records),
         ends=stage_ends(some[0].experiment),
+        units=_units(some[0].experiment),
     )
+
+
+def _units(experiment: AnyExperiment) -> Mapping[str, str]:
+    """What the answers are measured in, by the name of the probe."""
+    if isinstance(experiment, External):
+        return experiment.measured_in
+    return {name: probe.unit for name, probe in experiment.probes.items()}
 
 
 def stage_ends(experiment: AnyExperiment) -> tuple[int, ...]:

@@ -193,14 +193,20 @@ def _files_named(tree: ast.AST, folder: Path) -> set[Path]:
 
 
 def outline(node: ast.AST) -> str:
-    """Code without comments, docstrings, meanings of fields and examples for tests (words may
-    improve without a rerun), the same in every version of Python."""
+    """Code without comments, docstrings, meanings of fields, units and examples for tests (words
+    may improve without a rerun), the same in every version of Python."""
     if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         match node.body:
             case [ast.Expr(value=ast.Constant(value=str())), *rest]:
                 node.body = rest
     if isinstance(node, ast.ClassDef):
-        node.body = [inside for inside in node.body if not _is_examples(inside)]
+        read = {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+        node.body = [
+            inside
+            for inside in node.body
+            # a unit that no code of the class looks at
+            if not _is_examples(inside) and not (_is_unit(inside) and not read & UNITS)
+        ]
         for inside in node.body:
             match inside:
                 case ast.AnnAssign(value=ast.Call() as made):
@@ -219,6 +225,23 @@ def _is_examples(node: ast.AST) -> bool:
     match node:
         case ast.FunctionDef(name="examples", decorator_list=[ast.Name(id="classmethod")]):
             return True
+    return False
+
+
+UNITS = {
+    "unit",
+    "measured_in",
+}  # what a probe's answer is measured in, an external experiment's answers
+
+
+def _is_unit(node: ast.AST) -> bool:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name in UNITS
+        case ast.AnnAssign(
+            target=ast.Name(id=name), annotation=ast.Subscript(value=ast.Name(id=kind))
+        ):
+            return name in UNITS and kind == "ClassVar"  # or it is a field
     return False
 
 

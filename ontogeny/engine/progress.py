@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .schedule import Progress
+from ..core.words import duration
+from .schedule import OutOfTime, Progress
 from .store import Store
 from .units import News, Unit
 
@@ -47,6 +48,7 @@ class Counted(Progress):
         self.seen: dict[Unit, _Seen] = {}
         self.units = 0
         self.workers = 1
+        self.deadline: float | None = None  # of `time.monotonic`
 
     def close(self) -> None:
         """Leaves the terminal as it was."""
@@ -55,6 +57,7 @@ class Counted(Progress):
 
     def planned(self, units: Sequence[Unit], workers: int) -> None:
         """Takes note of all that is to be done."""
+        self._in_time()
         self.cost += sum(map(_whole, units))
         self.units, self.workers = self.units + len(units), workers
         self._note(at_once=True)
@@ -70,6 +73,7 @@ class Counted(Progress):
         self.seen[unit].done = _compiling(unit) + _cost(unit) * news.done
         self.running[unit] = news
         self._note()
+        self._in_time()
 
     def paused(self, unit: Unit) -> None:
         """A unit waits again."""
@@ -84,6 +88,11 @@ class Counted(Progress):
         seen.done, seen.ended = seen.whole, time.monotonic()
         self.running.pop(unit, None)
         self._note()
+
+    def _in_time(self) -> None:
+        """Ends the work, as an interrupt would, once there is no time left for it."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfTime
 
     def _note(self, at_once: bool = False) -> None:
         """Writes down how far it is, not too often; a full disk stops no work."""
@@ -273,12 +282,3 @@ def summary(news: News) -> str:
     """How far a unit is, in a few words."""
     loss = "" if math.isnan(news.loss) else f"  loss {news.loss:.4f}"
     return f"step {news.step}/{news.steps}{loss}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -24,8 +24,14 @@ Failures = dict[str, str]  # by the label of an experiment: why it has no answer
 WORTH_SENDING = 1.0
 
 
+class OutOfTime(Exception):  # noqa: N818 nothing is wrong
+    """The time that there was for some work is over. What has been done is kept."""
+
+
 class Progress:
     """Who wants to know how the work goes; this one does not."""
+
+    deadline: float | None = None  # of `time.monotonic`: after it the work ends
 
     def planning(self, done: int, programs: int) -> None:
         """It has been counted what so many of all programs take."""

@@ -5,12 +5,24 @@ from typing import Any
 from .files import NUMBER, SEEDS
 
 _Shape = dict[str, Any]
-EVIDENCE: _Shape = {"text": str, "outcome": str, "ours": NUMBER, "low": NUMBER, "high": NUMBER}
-EVIDENCE |= {"paper": NUMBER, "n": SEEDS, "note": str, "series": str, "x": NUMBER}
-EVIDENCE |= {"each": [NUMBER]}
+_LISTS = {name: [(str, int)] for name in ("reductions", "index")}
+QUANTITY: _Shape = {"probe": str, "run": str, "unit": str, "operation": str, **_LISTS}
+QUANTITY |= {"parts": [QUANTITY]}  # of a sum or a ratio
+_OTHER = ("tested", "exact", "series", "text", "note", "outcome", "relation")
+EVIDENCE: _Shape = {"quantity": QUANTITY, "each": [NUMBER], "others": [NUMBER], "n": SEEDS}
+EVIDENCE |= {"holds": [(bool, type(None))], "looks": [[NUMBER]], "along": [list]}
+EVIDENCE |= {
+    "other": (dict, type(None)),
+    "reported": (dict, type(None)),
+    "bounded": bool,
+    "theory": bool,
+}
+EVIDENCE |= dict.fromkeys(("bound", "tolerance", "x", "paper", "ours", "low", "high"), NUMBER)
+EVIDENCE |= {"failures": [str], "notes": [str], **dict.fromkeys(_OTHER, str)}
 VERDICT: _Shape = {"claim": str, "says": str, "paper": str, "where": str, "outcome": str}
 VERDICT |= {"scale": str, "seeds": SEEDS, "seconds": NUMBER, "departures": [str], "untested": str}
 VERDICT |= {"failures": [str], "command": str, "digest": str, "evidence": [EVIDENCE]}
+VERDICT |= {"numbers": {...: SEEDS}, "fixed": bool, "would_decide": str}
 POINT: _Shape = {"at": [str], "outcome": str, "evidence": [EVIDENCE]}
 VARIATION: _Shape = {"claim": str, "scale": str, "seeds": SEEDS, "changes": [str]}
 VARIATION |= {"sweeps": {...: [str]}, "points": [POINT]}

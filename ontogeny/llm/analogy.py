@@ -24,6 +24,10 @@ class NaturalAnalogy(External):
     The answer is the most likely category, among all categories.
     """
 
+    measured_in = dict.fromkeys(("accuracy", "source accuracy"), "fraction") | {
+        "resemblance": "cosine"
+    }
+
     pretrained: Pretrained = Pretrained()
     order: str = choice(
         "joint", "late attribution", "late similarity", "no attribution", "no similarity"

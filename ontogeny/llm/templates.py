@@ -20,6 +20,8 @@ class TunedTemplates(External):
     """A model is fine-tuned to regress ±1 on strings of three words of the form αβα or αββ, by a
     linear readout of its last hidden state; validation and test have words of their own."""
 
+    measured_in = dict.fromkeys(("train loss", "validation loss", "test loss"), "loss")
+
     pretrained: Pretrained = Pretrained()
     start: str = choice("pretrained", "fresh")
     samples: int = count(32, least=2)

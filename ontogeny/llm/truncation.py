@@ -24,6 +24,10 @@ class Truncation(External):
     """One late MLP at a time is truncated to its largest singular values; then, after each prompt,
     the log-likelihoods of the right answer and of a merely frequent word are compared."""
 
+    measured_in = dict.fromkeys(("log-odds", "chosen log-odds"), "nats") | {
+        "chosen accuracy": "fraction"
+    }
+
     pretrained: Pretrained = Pretrained()
     prompts: str = string("completions")
     keep: float = number(0.01, above=0.0, most=1.0)

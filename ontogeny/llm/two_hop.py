@@ -26,6 +26,8 @@ class NaturalTwoHop(External):
     An answer is right if it is the likeliest among all objects of its relation.
     """
 
+    measured_in = dict.fromkeys(("accuracy", "probability", "share"), "fraction")
+
     pretrained: Pretrained = Pretrained()
     facts: str = string(GEONAMES)
     identity: float = number(0.0, least=0.0, most=1.0)

@@ -10,6 +10,8 @@ from ..core.types import Moment, Probe
 class Imbalance(Probe):
     """How far attention is from uniform over the input, at its farthest row: 0 is balanced."""
 
+    unit = "fraction"
+
     split: str = split("train", doc="the split whose rows are read")
     layer: int = count(0, least=0, doc="which layer's attention")
 

@@ -12,6 +12,8 @@ from ..core.types import Moment, Probe
 class Loss(Probe):
     """The task's loss on a split."""
 
+    unit = "loss"
+
     split: str = split("train", doc="the split that the loss is of")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
@@ -29,6 +31,8 @@ class _OnSplit(Probe):
 class Accuracy(_OnSplit):
     """The fraction of a split on which the right answer has the top output."""
 
+    unit = "fraction"
+
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch = now.batch(self.split)
         return batch.mean(now.task.correct(now.trace(batch).outputs, batch))
@@ -37,12 +41,16 @@ class Accuracy(_OnSplit):
 class ErrorRate(_OnSplit):
     """The fraction of a split on which another answer has the top output."""
 
+    unit = "fraction"
+
     def __call__(self, now: Moment) -> Float[Array, ""]:
         return 1 - Accuracy(self.split)(now)
 
 
 class SequenceAccuracy(_OnSplit):
     """The fraction of a split on which every token of the answer has the top output."""
+
+    unit = "fraction"
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         batch = now.batch(self.split)

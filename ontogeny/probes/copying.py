@@ -16,6 +16,8 @@ class Copied(Probe):
     """The fraction of answers that are the token which a head of the last layer attends to most,
     for the head where it is largest."""
 
+    unit = "fraction"
+
     split: str = split("test", doc="the split that is answered")
 
     @classmethod
@@ -36,6 +38,8 @@ class Copied(Probe):
 class BigramGap(Probe):
     """KL of the bigrams from what the last MLP alone predicts after a token, in nats: a mean over
     the tokens that are not triggers."""
+
+    unit = "nats"
 
     @classmethod
     def examples(cls) -> Iterable[Example]:

@@ -17,6 +17,8 @@ class PredictedAlignment(Probe):
     The inputs themselves are orthogonal, and only layers that are trained follow.
     """
 
+    unit = "cosine"
+
     split: str = split("train", doc="the split whose features are measured")
 
     @classmethod

@@ -44,6 +44,8 @@ class _OfRelation(Probe):
 class RelationMass(_OfRelation):
     """The probability of the answers of the right relation, right or wrong."""
 
+    unit = "fraction"
+
     def _of(
         self, now: Moment, batch: Batch, own: Float[Array, "row read choice"]
     ) -> Float[Array, "row read"]:
@@ -52,6 +54,8 @@ class RelationMass(_OfRelation):
 
 class RelationLoss(_OfRelation):
     """The loss from not knowing the relation: minus the log of `RelationMass`."""
+
+    unit = "nats"
 
     def _of(
         self, now: Moment, batch: Batch, own: Float[Array, "row read choice"]
@@ -62,6 +66,8 @@ class RelationLoss(_OfRelation):
 
 class RelationEntropy(_OfRelation):
     """The entropy over the answers of the right relation: log D is a uniform guess."""
+
+    unit = "nats"
 
     def _of(
         self, now: Moment, batch: Batch, own: Float[Array, "row read choice"]
@@ -75,6 +81,8 @@ class Hallucination(_OfRelation):
 
     A model that knows the fact, p(a|s,r), is far from it.
     """
+
+    unit = "nats"
 
     def _of(
         self, now: Moment, batch: Batch, own: Float[Array, "row read choice"]

@@ -20,6 +20,8 @@ class HopsByLayer(Probe):
     the embedding; a random guess has one over the number of values.
     """
 
+    unit = "fraction"
+
     ridge: float = number(
         1e-3, above=0, doc="the weight of the squared norm, in units of the mean squared feature"
     )
@@ -61,6 +63,8 @@ class HopAttention(Probe):
 
     For one hop, (a, b) needs (a, π_a(b)); for 2 h hops, (a + h, where h hops lead).
     """
+
+    unit = "fraction"
 
     @classmethod
     def examples(cls) -> Iterable[Example]:

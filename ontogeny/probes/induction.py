@@ -21,6 +21,8 @@ class MemoryRecall(Probe):
     previous: a position matches the one before it (W_K¹).
     """
 
+    unit = "fraction"
+
     memory: str = choice(
         *("copying", "matching", "previous", "copying, noise aside"),
         doc="which memory: the OV copying score, the QK matching score, the previous-token score",
@@ -64,6 +66,8 @@ def _recalled(scores: Float[Array, "key answer"]) -> Float[Array, ""]:
 class PreviousTokenScore(Probe):
     """How often the best head of a layer, right after a trigger, attends to the trigger most."""
 
+    unit = "fraction"
+
     split: str = split("test", doc="the split whose rows are read")
     layer: int = count(0, least=0, doc="which layer's heads")
 
@@ -88,6 +92,8 @@ class PreviousTokenScore(Probe):
 
 class InductionScore(Probe):
     """How often the best head of a layer attends most to what followed the same token before."""
+
+    unit = "fraction"
 
     split: str = split("test", doc="the split whose rows are read")
     layer: int = count(1, least=0, doc="which layer's heads")
@@ -128,6 +134,8 @@ def best_head(batch: Batch, right: Bool[Array, "row head read"]) -> Float[Array,
 class NoiseMargin(Probe):
     """The logit of the noise token minus the best other, from the last MLP on a trigger alone."""
 
+    unit = "logits"
+
     @classmethod
     def examples(cls) -> Iterable[Example]:
         return [small_example(cls())]
@@ -146,6 +154,8 @@ class NoiseMargin(Probe):
 
 class NoiseProbability(Probe):
     """The probability of the noise token after triggers, where the test split never has it."""
+
+    unit = "fraction"
 
     split: str = split("test", doc="the split that is answered")
 

@@ -30,6 +30,8 @@ class RolloutAccuracy(_OfClauses):
     """The fraction of chains that are right from the first answer to the last in a rollout: the
     model writes every answer itself, each the most probable."""
 
+    unit = "fraction"
+
     split: str = split("train", run=False, doc="the split whose first answers rollouts start from")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
@@ -42,6 +44,8 @@ class RolloutAccuracy(_OfClauses):
 class RolloutAccuracyByStep(_OfClauses):
     """The fraction of rollouts whose first, second, … answer is right."""
 
+    unit = "fraction"
+
     split: str = split("train", run=False, doc="the split whose first answers rollouts start from")
 
     def __call__(self, now: Moment) -> Float[Array, " answer"]:
@@ -52,6 +56,8 @@ class RolloutAccuracyByStep(_OfClauses):
 class Retrieval(_OfClauses):
     """The attention of each answer to a clause that the next one needs: the predicate that begins
     at its variable, or itself. A mean over heads and sentences."""
+
+    unit = "fraction"
 
     split: str = split("train", doc="the split whose sentences are read")
     clause: str = choice("predicate", "itself", doc="attention to which of the two")
@@ -64,6 +70,8 @@ class Retrieval(_OfClauses):
 class AttentionLeakage(_OfClauses):
     """ε: the attention off the two needed clauses, a mean over answers, heads and sentences."""
 
+    unit = "fraction"
+
     split: str = split("train", doc="the split whose sentences are read")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
@@ -73,6 +81,8 @@ class AttentionLeakage(_OfClauses):
 
 class Gap(_OfClauses):
     """Δ: the mean absolute difference of the attention to the two needed clauses."""
+
+    unit = "fraction"
 
     split: str = split("train", doc="the split whose sentences are read")
 
@@ -84,6 +94,8 @@ class Gap(_OfClauses):
 
 class ClauseAttention(_OfClauses):
     """The attention from answers to clauses, averaged over heads and sentences: a heat map."""
+
+    unit = "fraction"
 
     split: str = split("train", doc="the split whose sentences are read")
 
@@ -151,6 +163,8 @@ class Promise(_OfTheory):
 
 class Combinations(_OfClauses):
     """The probability of g(y), for every g and y, in a chain of one action."""
+
+    unit = "fraction"
 
     def __call__(self, now: Moment) -> Float[Array, "action value"]:
         _, task = read_by_clauses(now)

@@ -14,6 +14,8 @@ from ..theory.margin import gaps
 class Margin(Probe):
     """The logit of the right answer minus the best other, row by row: negative if it is wrong."""
 
+    unit = "logits"
+
     split: str = split(doc="the split that is answered")
 
     @classmethod
@@ -47,6 +49,8 @@ class RelativeMargin(Probe):
 
 class ObjectAccuracy(Probe):
     """The fraction of a split that is right if only objects compete for the answer."""
+
+    unit = "fraction"
 
     split: str = split("composed", doc="the split that is answered")
 

@@ -24,6 +24,8 @@ class Resemblance(_OfPairs):
     Features are the residual stream after a layer, where the input is read.
     """
 
+    unit = "cosine"
+
     # eq. 10 of arXiv 2603.05143: value features in one layer, the last layer but one (-2) in GPT-2
     layer: int = count(
         -1, least=-1000, doc="after which layer: 0 the embeddings, -1 the last, -2 the one before"
@@ -36,6 +38,8 @@ class Resemblance(_OfPairs):
 class PairResemblance(_OfPairs):
     """The cosine of the features of every pair of inputs."""
 
+    unit = "cosine"
+
     layer: int = count(
         -1, least=-1000, doc="after which layer: 0 the embeddings, -1 the last, -2 the one before"
     )
@@ -47,12 +51,16 @@ class PairResemblance(_OfPairs):
 class ResemblanceByLayer(_OfPairs):
     """The mean cosine of paired inputs after each layer, from the embeddings on."""
 
+    unit = "cosine"
+
     def __call__(self, now: Moment) -> Float[Array, " layer"]:
         return jnp.mean(cosines(now, self.left, self.right), axis=0)
 
 
 class Angles(_OfPairs):
     """The angle between paired inputs after each layer, pair by pair, in degrees."""
+
+    unit = "degrees"
 
     def __call__(self, now: Moment) -> Float[Array, "layer row"]:
         # rounding may take a cosine out of [-1, 1], where there is no angle

@@ -57,6 +57,8 @@ class NormGap(_OfTemplates):
     below. A gap of 0 certifies the optimum, and with it the KKT conditions (Assumption 3).
     """
 
+    unit = "fraction"
+
     split: str = split("train", doc="the split that the program's constraints are of")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
@@ -92,6 +94,8 @@ class SymmetricPart(_OfTemplates):
 class Asymmetry(_OfTemplates):
     """The fraction of the templates' squared norm outside the symmetric form (Lemma 1)."""
 
+    unit = "fraction"
+
     def __call__(self, now: Moment) -> Float[Array, ""]:
         matrix, N = templates(now), _structured(self, now).subjects
         rest = matrix - symmetric_matrix(jnp.stack(symmetric_part(matrix, N)), N)
@@ -100,6 +104,8 @@ class Asymmetry(_OfTemplates):
 
 class RowSums(_OfTemplates):
     """The fraction of the templates' squared norm that is in row means (Assumption 2: none)."""
+
+    unit = "fraction"
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         matrix = templates(now)
@@ -120,6 +126,8 @@ class PredictedTemplates(_OfTemplates):
 
 class TheoryCorrelation(_OfTemplates):
     """The correlation of the templates with those that solve the program, over entries."""
+
+    unit = "cosine"
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         theory = PredictedTemplates()(now)

@@ -30,6 +30,8 @@ class SoftRank(Probe):
 class TruncatedAccuracy(Probe):
     """The accuracy when only the largest singular values of a named matrix are kept (LASER)."""
 
+    unit = "fraction"
+
     matrix: str = string(doc="the path of the matrix in the parameters, such as mlp2.mlp_out")
     split: str = split("test", doc="the split that is answered")
     keep: float = number(

@@ -169,7 +169,7 @@ class Explorer:
         last = self.store.verdict(f"{claim.name}.{scale}") or {}
         seeds = last.get("seeds")
         # as many seeds as the claim asks for, or as were judged
-        most = max(claim.seeds, seeds if isinstance(seeds, int) else 0)
+        most = max(claim.seeds.least, seeds if isinstance(seeds, int) else 0)
         found = so_far(name, experiment, min(most, SEEDS), self.store)
         if found is None:
             return ""

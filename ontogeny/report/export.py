@@ -13,6 +13,7 @@ from ..claims.status import Standing
 from ..core.fields import ConfigError
 from ..core.run import Run
 from ..engine.environment import missing
+from .tables import read
 
 Row = dict[str, Any]
 BATCH = 50_000  # rows
@@ -25,10 +26,13 @@ def evidence(standing: Standing) -> Iterator[Row]:
     about = {key: verdict[key] for key in ("claim", "paper", "where", "scale", "outcome")}
     # a row has a number called `paper`, too
     about["source"] = about.pop("paper")
-    for item in verdict["evidence"]:
-        numbers = {key: item.get(key) for key in ("ours", "low", "high", "paper", "n")}
-        weighed = {"evidence": item["text"], "weighed": item["outcome"], **numbers}
-        yield about | weighed | {"series": item.get("series"), "x": item.get("x")}
+    for item in read(verdict):
+        said: Row = {"evidence": item.text, "weighed": str(item.outcome), "note": item.note}
+        said |= {"quantity": str(item.quantity), "relation": str(item.relation)}
+        said |= {"other": str(item.other) if item.other else None, "unit": item.quantity.unit}
+        numbers = ("bound", "tolerance", "ours", "low", "high", "n", "held", "paper", "agreement")
+        said |= {name: getattr(item, name) for name in numbers}
+        yield about | said | {"series": item.series, "x": item.x}
 
 
 def answers(runs: Mapping[str, Run], last: bool = False, most: int = 2) -> Iterator[Row]:

@@ -8,7 +8,8 @@ import matplotlib
 import numpy as np
 
 from ..claims.sweep import Sweep
-from ..core.evidence import Evidence, Outcome, interval
+from ..core.decision import interval
+from ..core.evidence import Evidence, Outcome
 from ..core.run import Run
 
 matplotlib.use("Agg")
@@ -23,7 +24,6 @@ COLOURS = {
     Outcome.UNTESTED: "#757575",
     Outcome.NOTED: "#757575",
 }
-_THEORY = "predicted, "
 _BAR: Any = {"markersize": 3, "linewidth": 1.2, "capsize": 2}
 _STYLE: Any = {
     "font.size": 7,
@@ -87,21 +87,20 @@ def _curve(axis: Any, run: Run, probe: str, label: str, colour: str) -> None:
 
 def against(evidence: Sequence[Evidence], width: float = WIDTH) -> Figure | None:
     """Points of curves, ours with intervals; the paper's are crosses, dashed, and what theory
-    predicts (series called `predicted, …`) is dotted, each in the colour of what it is beside."""
-    series: dict[str, list[Evidence]] = {}
+    predicts is dotted, each in the colour of what it is beside."""
+    series: dict[tuple[str, bool], list[Evidence]] = {}
     for item in evidence:
         if item.x is not None:
-            series.setdefault(item.series, []).append(item)
+            series.setdefault((item.series, item.theory), []).append(item)
     if not series:
         return None
-    names = [name for name in series if not name.startswith(_THEORY)]
+    names = [name for name, theory in series if not theory]
     with plt.rc_context(_STYLE):
         figure, axis = plt.subplots(figsize=(width, 0.75 * width))
-        for name, points in series.items():
-            own = name.removeprefix(_THEORY)
-            colour = f"C{names.index(own) % 10}" if own in names else "k"
+        for (name, theory), points in series.items():
+            colour = f"C{names.index(name) % 10}" if name in names else "k"
             xs, ours = [point.x or 0.0 for point in points], [point.ours for point in points]
-            if own != name:
+            if theory:
                 axis.plot(xs, ours, ":", color=colour, linewidth=1.2)
                 continue
             # one seed has no interval: max(0, nan) is 0

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 
 from ..claims.claim import Claim
 from ..claims.status import Standing
-from .tables import STYLES, number
+from ..core import words
+from ..core.words import number
+from .tables import STYLES, read
 
 _SIGNS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _SIGNS |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
@@ -35,24 +37,22 @@ def table(standing: Standing) -> str:
         r"% \usepackage{booktabs,amssymb}",
         r"\begin{table}",
         f"  \\caption{{{escaped(verdict['says'])} \\cite{{{verdict['paper']}}}, "
-        f"{escaped(verdict['where'])}: {verdict['outcome']} "
+        f"{escaped(verdict['where'])}: {words.verdict(verdict)} "
         f"({verdict['seeds']} seeds, {verdict['scale']} scale).}}",
         f"  \\label{{tab:{verdict['claim']}}}",
-        r"  \begin{tabular}{clrcr}",
+        r"  \begin{tabular}{cllrr}",
         r"    \toprule",
-        r"    & evidence & ours & 95\,\% interval & paper \\",
+        r"    & evidence & ours [95\,\% interval] & seeds & paper \\",
         r"    \midrule",
     ]
-    for item in verdict["evidence"]:
-        mark = STYLES[item["outcome"]][0]
-        low, high = item["low"], item["high"]
-        interval = "" if low is None or low == high else f"[{number(low)}, {number(high)}]"
+    for item in read(verdict):
+        mark = STYLES[item.outcome][0]
         cells = (
             _MARKS.get(mark, mark),
-            escaped(item["text"]),
-            number(item["ours"]),
-            interval,
-            number(item["paper"]),
+            escaped(item.text),
+            escaped(words.value(item)),
+            escaped(words.held(item)),
+            number(item.paper),
         )
         lines.append(f"    {' & '.join(cells)} \\\\".replace("–", "--"))
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}", ""])

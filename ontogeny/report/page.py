@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -19,7 +20,9 @@ from ..claims.claim import Claim
 from ..claims.find import find
 from ..claims.scale import JUDGED, Scale
 from ..claims.status import Standing, last_said, standing
-from ..core.evidence import quantile
+from ..core import words
+from ..core.decision import quantile
+from ..core.evidence import Evidence
 from ..engine.files import write_whole
 from ..engine.serialize import digest, paths, record, serialize
 from ..engine.store import Store
@@ -179,13 +182,22 @@ def _section(
         "paper": claim.paper,
         "note": standing.note,
         "runs": runs,
-        "points": [item for item in verdict["evidence"] if item.get("x") is not None],
+        "evidence": tables.read(verdict),
+        "points": [_point(item) for item in tables.read(verdict) if item.x is not None],
         "environment": standing.environment,
         "experiments": {
             name: outline(serialize(each)) for name, each in claim.named(standing.scale).items()
         },
         "variations": [v for v in swept if (v["claim"], v["scale"]) == (claim.name, scale)],
     }
+
+
+def _point(item: Evidence) -> dict[str, Any]:
+    """A point of a curve, as the page draws it."""
+    numbers = {name: getattr(item, name) for name in ("x", "ours", "low", "high", "paper")}
+    finite = {name: v if v is None or math.isfinite(v) else None for name, v in numbers.items()}
+    each = [value if math.isfinite(value) else None for value in item.each]
+    return {"series": item.series, "theory": item.theory, "each": each, **finite}
 
 
 def _live_section(standing: Standing, swept: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -213,8 +225,11 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "number": tables.number,
-        "ours": tables.ours,
+        "number": words.number,
+        "ours": words.value,
+        "held": words.held,
+        "paper": words.paper,
+        "agreement": words.agreement,
         "mark": lambda outcome: tables.STYLES[outcome][0],
         "interval_plot": interval_plot,
         "words": lambda name: name.replace("_", " "),

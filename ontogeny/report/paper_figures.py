@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..claims.status import Standing
-from ..core.evidence import Evidence, Outcome
 from ..engine.files import write_whole
 from . import export, figures, latex
+from .tables import read
 
 KINDS = (".pdf", ".svg", ".png")
 
@@ -16,9 +16,9 @@ def write_figures(standing: Standing, folder: Path, width: float = figures.WIDTH
     runs = standing.runs
     scalars = list(export.answers(runs, most=0))
     ends = list(export.answers(runs, last=True))
-    rows = [item for item in standing.verdict["evidence"] if item.get("x") is not None]
     # a standing has its verdict as JSON, whatever it was weighed from
-    points = [Evidence(**row | {"outcome": Outcome(row["outcome"])}) for row in rows]
+    points = [item for item in read(standing.verdict) if item.x is not None]
+    rows = [row for row in export.evidence(standing) if row["x"] is not None]
     drawn = {
         "against": (figures.against(points, width), rows),
         "curves": (figures.curves(runs, width) if scalars else None, scalars),

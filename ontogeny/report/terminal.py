@@ -11,10 +11,11 @@ from ..claims.claim import Claim
 from ..claims.scale import Scale
 from ..claims.sweep import Sweep
 from ..claims.verdict import Verdict
+from ..core import words
 from ..engine.serialize import serialize
 from ..engine.store import Store
 from .outline import outline
-from .tables import badge, evidence, ours, tally, verdicts
+from .tables import badge, evidence, tally, verdicts
 
 
 def console() -> Console:
@@ -35,6 +36,8 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
     screen = console()
     for row in rows:
         screen.print(badge(row["outcome"]), f"[bold]{row['claim']}[/]", f"[dim]{row['where']}[/]")
+        if numbers := words.agreement(row["numbers"]):
+            screen.print(f"  numbers: {numbers} with the paper's", highlight=False)
         # no markup: [brackets] in a text are its own
         screen.print(f"  {row['says']}", highlight=False, markup=False)
         if row["untested"]:
@@ -43,6 +46,8 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
             screen.print(f"  {text}", style="yellow", markup=False)
         if row["evidence"]:
             screen.print(evidence(row))
+        if row["would_decide"]:
+            screen.print(f"  to decide it: {row['would_decide']}", style="yellow", markup=False)
         screen.print()
     if len(rows) > 1:
         screen.print(verdicts(rows))
@@ -60,7 +65,7 @@ def show_sweep(sweep: Sweep) -> None:
     for point, verdict in sweep.verdicts.items():
         row = verdict.as_json()
         cells = point or (" ".join(verdict.changes) or "nothing",)
-        table.add_row(*cells, badge(row["outcome"]), *(ours(e) for e in row["evidence"]))
+        table.add_row(*cells, badge(row["outcome"]), *map(words.value, verdict.evidence))
     screen.print(table)
     for verdict in sweep.verdicts.values():
         for text in verdict.failures:
@@ -107,7 +112,7 @@ def show_claim(claim: Claim, scale: Scale, last: dict[str, Any] | None, stale: b
         screen.print("Not judged yet in this store.", style="yellow")
     for text in claim.departures_at(scale):
         screen.print(f"departure: {text}", markup=False)
-    command = last["command"] if last else Verdict(claim, scale, [], claim.seeds, 0.0).command
+    command = last["command"] if last else Verdict(claim, scale, [], 0, 0.0).command
     screen.print(f"\n{command}", style="bold", soft_wrap=True)
 
 

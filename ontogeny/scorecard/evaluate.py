@@ -8,7 +8,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from ..core.evidence import interval
+from ..core.decision import interval
 from ..core.external import AnyExperiment
 from ..core.run import Run
 from ..core.types import Model

@@ -7,7 +7,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from ..core.evidence import interval
+from ..core.decision import interval
 from .battery import PASSED
 from .evaluate import Result
 

@@ -49,12 +49,12 @@ def wrong_with(claim, scale):
     experiments = claim.named(scale)
     if any(isinstance(each, External) for each in experiments.values()):
         return []
-    runs = {name: stand_in(each, name, claim.seeds) for name, each in experiments.items()}
-    verdict = weigh(claim, scale, runs, claim.seeds)
+    runs = {name: stand_in(each, name, claim.seeds.least) for name, each in experiments.items()}
+    verdict = weigh(claim, scale, runs, claim.seeds.least)
     wrong = list(verdict.failures)
     if not verdict.evidence:
         wrong.append("no evidence")
-    if any(each.n != claim.seeds for each in verdict.evidence):
+    if any(each.n != claim.seeds.least for each in verdict.evidence):
         wrong.append("evidence of other seeds")
     if not verdict.as_json()["departures"] and scale != Scale.PAPER:
         wrong.append("no departure at a scale that is not the paper's")

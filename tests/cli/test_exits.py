@@ -35,7 +35,7 @@ def ontogeny(*words, cwd, code=0, out=subprocess.PIPE):
 def judged(tmp_path_factory):
     """A folder in which a claim has been judged: what follows is answered from its store."""
     folder = tmp_path_factory.mktemp("exits")
-    ontogeny("judge", CHEAP, "--seeds", "2", cwd=folder)
+    ontogeny("judge", CHEAP, "--seeds", "5", cwd=folder)
     return folder
 
 
@@ -50,7 +50,7 @@ def spoiled(judged, tmp_path, *parts):
 
 def test_a_verdict_is_shown_though_it_cannot_be_kept(judged, tmp_path):
     store = spoiled(judged, tmp_path, "verdicts", "tmp")
-    done = ontogeny("judge", CHEAP, "--seeds", "2", "--store", store, cwd=tmp_path, code=1)
+    done = ontogeny("judge", CHEAP, "--seeds", "5", "--store", store, cwd=tmp_path, code=1)
     assert "✓ supported" in done.stdout and "final gradient error" in done.stdout
     assert f"the verdict on {CHEAP} not saved" in done.stderr.splitlines()[-1]
 
@@ -59,7 +59,7 @@ def test_a_verdict_is_shown_though_its_runs_cannot_be_kept(tmp_path):
     (tmp_path / "store").mkdir()
     for part in ("runs", "tmp", "verdicts"):
         (tmp_path / "store" / part).write_text("in the way")
-    done = ontogeny("judge", CHEAP, "--seeds", "2", "--store", "store", cwd=tmp_path, code=1)
+    done = ontogeny("judge", CHEAP, "--seeds", "5", "--store", "store", cwd=tmp_path, code=1)
     assert "✓ supported" in done.stdout and "not saved" in done.stderr.splitlines()[-1]
 
 
@@ -70,7 +70,7 @@ def test_a_file_that_becomes_unwritable_costs_the_file_alone(judged, tmp_path):
     store = spoiled(judged, tmp_path)
     with target.open("w") as full:
         done = ontogeny(
-            "judge", CHEAP, "--seeds", "2", "--store", store, cwd=tmp_path, code=1, out=full
+            "judge", CHEAP, "--seeds", "5", "--store", store, cwd=tmp_path, code=1, out=full
         )
     assert "the output could not be written: No space left" in done.stderr
     verdict = json.loads((store / "verdicts" / f"{CHEAP}.laptop.json").read_text())
@@ -79,7 +79,7 @@ def test_a_file_that_becomes_unwritable_costs_the_file_alone(judged, tmp_path):
 
 def test_a_sweep_is_shown_though_its_figure_cannot_be_written(judged, tmp_path):
     store = spoiled(judged, tmp_path, "figures", "variations")
-    words = ["sweep", CHEAP, "--sweep", "task.ratio=1,2", "--seeds", "2", "--store", store]
+    words = ["sweep", CHEAP, "--sweep", "task.ratio=1,2", "--seeds", "5", "--store", store]
     done = ontogeny(*words, cwd=tmp_path, code=1)
     assert done.stdout.count("✓ supported") == 2
     assert "the sweep" in done.stderr.splitlines()[-1] and "figure" in done.stderr

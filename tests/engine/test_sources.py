@@ -117,6 +117,28 @@ def test_what_fields_mean_and_how_components_are_tried_is_not_in_the_name(projec
     assert named(inside="call(doc='1')") != named(inside="call(doc='2')")
 
 
+MEASURED = """
+from typing import ClassVar
+from ontogeny import Loss
+
+class Mine(Loss):
+    {unit}
+
+    def __call__(self, now):
+        return super().__call__(now) * {inside}
+"""
+
+
+def test_what_an_answer_is_measured_in_is_not_in_the_name_unless_code_looks_at_it(project):
+    def named(unit, inside="2.0"):
+        return project(probe=MEASURED.format(unit=unit, inside=inside))
+
+    bits, nats = named('unit = "bits"'), named('unit = "nats"')
+    assert bits == nats == named('unit: ClassVar[str] = "nats"') == named("")
+    looking = "len(self.unit)"
+    assert named('unit = "bits"', looking) != named('unit = "decibels"', looking)
+
+
 def test_a_helper_of_another_module_and_what_it_calls_are_in_the_name(project):
     files = {"probe": probe("from helper import scale", value="scale(1.0)")}
     helper = "from deeper import twice\ndef scale(x):\n    return twice(x)"

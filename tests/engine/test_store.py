@@ -18,7 +18,7 @@ import pytest
 from numpy.lib import format as npy
 from small import tiny
 
-from ontogeny import Store, execute
+from ontogeny import Measurement, Store, execute
 from ontogeny.engine.files import write_whole
 from ontogeny.engine.runs import specs
 from ontogeny.engine.store import Checkpoint, Record
@@ -112,9 +112,10 @@ def test_pruning_keeps_what_is_wanted(store):
 def verdict(**changes):
     """A verdict as a store keeps it."""
     words = ("claim", "says", "paper", "where", "outcome", "scale", "untested", "command", "digest")
-    item = {"text": "t", "outcome": "supported", "ours": 1.0, "low": 0.5, "high": None, "paper": 1}
-    item |= {"n": 3, "note": "", "series": "", "x": None, "each": [1.0, 1.0, 1.0]}
+    evidence = Measurement.of("it", [1.0, 1.0, 1.0]).above(0.5, paper=1.0)
+    item = json.loads(json.dumps(evidence.as_json()))
     numbers = {"seeds": 3, "seconds": 1.5, "departures": [], "failures": [], "evidence": [item]}
+    numbers |= {"fixed": True, "would_decide": "", "numbers": {"agrees": 1}}
     return dict.fromkeys(words, "x") | numbers | changes
 
 

@@ -13,34 +13,26 @@ from ontogeny.claims.find import find_one
 from ontogeny.claims.scale import Scale
 from ontogeny.claims.status import AGAIN, remember, standing
 from ontogeny.claims.verdict import judge
+from ontogeny.core import words
+from ontogeny.core.curves import prediction
+from ontogeny.core.quantity import Quantity
 from ontogeny.engine.serialize import serialize
 from ontogeny.report import figures, latex, pack, tables
 from ontogeny.report.interval_plot import interval_plot
 from ontogeny.report.outline import outline
 from ontogeny.report.page import report_page
 
+JOINT = Measurement(Quantity("accuracy", "joint", ("final",)), np.ones(5))
+LATE = Measurement(Quantity("resemblance", "late", ("final",)), np.full(5, 0.93421))
 ROW = {
     "claim": "it_holds",
     "paper": "a-paper",
     "where": "Table 1",
     "outcome": "contradicted",
+    "numbers": {"agrees": 1, "differs": 1},
     "evidence": [
-        {
-            "text": "joint: final success is above 0.99",
-            "outcome": "supported",
-            "ours": 1.0,
-            "low": 1.0,
-            "high": 1.0,
-            "paper": 1.0,
-        },
-        {
-            "text": "late: final resemblance is 0.7 ± 0.1",
-            "outcome": "contradicted",
-            "ours": 0.93421,
-            "low": 0.93,
-            "high": 0.94,
-            "paper": 0.7116,
-        },
+        JOINT.above(0.99, paper=1.0).as_json(),
+        LATE.near(0.7, within=0.1, paper=0.7116).as_json(),
     ],
 }
 
@@ -93,24 +85,25 @@ def test_angles_are_drawn_on_a_ring_per_layer():
 
 
 def test_numbers_are_short_and_what_is_missing_is_a_dash():
-    shown = [tables.number(x) for x in (0.0, 0.93421, 8.4e-4, 12345.0, None, float("nan"))]
+    shown = [words.number(x) for x in (0.0, 0.93421, 8.4e-4, 12345.0, None, float("nan"))]
     assert shown == ["0", "0.9342", "8.4e-04", "1.2e+04", "–", "–"]
-    assert tables.ours(ROW["evidence"][1]) == "0.9342 [0.93, 0.94]"
+    assert words.value(LATE.above(0)) == "0.9342"
+    assert words.value(Measurement.of("x", [0.4, 0.6]).above(0)) == "0.5 [-0.7706, 1.771]"
 
 
 def test_the_readmes_row_sets_our_number_beside_the_papers():
     table = tables.markdown([ROW])
-    assert "| ✗ contradicted | `it_holds` | Table 1 |" in table
-    assert "success of joint = 1 (1), **resemblance of late = 0.9342 (0.7116)**" in table
+    assert "| ✗ contradicted | 1 of 2 agree | `it_holds` | Table 1 |" in table
+    assert "joint: final accuracy = 1 (1), **late: final resemblance = 0.9342 (0.7116)**" in table
     assert table.startswith("### a-paper: 1 contradicted")
     assert table.endswith("1 claims: 1 contradicted.")
 
 
 def test_a_row_without_the_papers_numbers_shows_ours_and_whose_they_are():
-    evidence = ROW["evidence"][0] | {"paper": None}
-    compared = evidence | {"text": "small 2: final success exceeds big 2: final success by 0.1"}
-    table = tables.markdown([ROW | {"evidence": [evidence, compared]}])
-    assert "| success of joint = 1, success of small 2 over big 2 = 1 |" in table
+    found = [JOINT.above(0.5).as_json(), JOINT.exceeds(LATE).as_json()]
+    table = tables.markdown([ROW | {"evidence": found}])
+    compared = "joint: final accuracy − late: final resemblance = 0.06579"
+    assert f"| joint: final accuracy = 1, {compared} |" in table
 
 
 def test_an_experiment_is_outlined_by_the_paths_that_sweep_takes():
@@ -127,9 +120,10 @@ def test_an_experiment_is_outlined_by_the_paths_that_sweep_takes():
 
 
 def test_points_of_curves_are_drawn_beside_the_papers_and_theory():
-    measured = Measurement("loss", np.array([0.5, 0.7]))
+    measured = Measurement.of("loss", [0.5, 0.7])
     points = [measured.beside(0.4, series="plain", x=n) for n in (8, 64)]
-    told = [measured.beside(None, series="predicted, plain", x=n) for n in (8, 64)]
+    theory = prediction(0.6, measured)
+    told = [theory.beside(None, series="plain", x=n) for n in (8, 64)]
     figure = figures.against([*points, *told, measured.above(0)])
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert set(labels) == {"plain", "the paper's", "predicted"}
@@ -175,11 +169,21 @@ def test_coarse_numbers_are_near_and_what_is_no_number_stays_so():
 
 
 def test_a_strip_has_a_tick_for_every_seed_and_a_diamond_for_the_paper():
-    item = {"ours": 0.5, "low": 0.4, "high": 0.6, "paper": 0.9, "each": [0.45, 0.55]}
-    drawn = interval_plot(item)
+    measured = Measurement.of("it", [0.45, 0.55])
+    drawn = interval_plot(measured.above(0.2, paper=0.9))
     assert drawn.count('class="seed"') == 2 and 'class="paper"' in drawn
-    assert interval_plot({"ours": None, "low": None, "high": None, "paper": None}) == ""
-    assert 'class="paper"' not in interval_plot(item | {"paper": None})
+    assert interval_plot(Measurement.of("it", [np.nan, np.nan]).above(0)) == ""
+    assert 'class="paper"' not in interval_plot(measured.above(0.2))
+
+
+def test_a_strip_shades_what_would_support_the_claim():
+    measured = Measurement.of("it", [0.0, 1.0])
+    left = 'class="asked" d="M0 '
+    assert left in interval_plot(measured.below(0.5))
+    assert left not in interval_plot(measured.above(0.5))
+    for evidence in (measured.near(0.5, within=0.1), measured.agrees(measured, within=0.1)):
+        assert 'class="asked"' in interval_plot(evidence)
+    assert 'class="asked"' not in interval_plot(measured.reported(0.3))
 
 
 def test_latex_is_escaped():
@@ -227,7 +231,8 @@ def test_a_verdict_that_cannot_be_read_was_never_given(judged, content):
 def test_words_of_a_claim_cannot_become_the_pages_own(judged):
     evil = "</script><script>alert(1)</script>'\"><img src=x onerror=alert(1)>"
     old = judged.verdict(f"{CHEAP}.laptop") | {"says": evil, "digest": "another"}
-    old["evidence"][0] |= {"text": evil, "series": evil, "x": 1.0}
+    old["evidence"][0] |= {"series": evil, "x": 1.0, "failures": [evil], "notes": [evil]}
+    old["evidence"][1]["quantity"]["probe"] = evil
     judged.save_verdict(f"{CHEAP}.laptop", old)
     text, *_ = report_page(judged, [CHEAP])
     assert "<script>alert" not in text and "<img src=x" not in text

@@ -202,16 +202,13 @@ charts.timeline = (runs, logarithmic) => {
 
 // Points of curves with intervals; the paper's are diamonds, dashed, what theory predicts is dotted.
 charts.against = (points, trained_length) => {
-  const theory = "predicted, ",
-    own = (name) => name.replace(theory, "");
-  const names = [...new Set(points.map((point) => own(point.series)))];
+  const names = [...new Set(points.map((point) => point.series))];
   const rows = points.map((point) => ({
     ...point,
-    own: own(point.series),
-    colour: charts.colour(names.indexOf(own(point.series))),
+    colour: charts.colour(names.indexOf(point.series)),
   }));
-  const ours = rows.filter((row) => !row.series.startsWith(theory)),
-    predicted = rows.filter((row) => row.series.startsWith(theory));
+  const ours = rows.filter((row) => !row.theory),
+    predicted = rows.filter((row) => row.theory);
   const papers = ours.filter((row) => row.paper !== null);
   const each = ours.flatMap((row) => (row.each ?? []).map((value) => ({ ...row, value })));
   const positive = rows.every((row) => row.x > 0);
@@ -243,7 +240,7 @@ charts.against = (points, trained_length) => {
     scale: { domain: [least - room, most + room], nice: false },
   });
   const color = { field: "colour", type: "nominal", scale: null },
-    detail = { field: "own" };
+    detail = { field: "series" };
   const line = (values, field, mark) => ({
     data: { values },
     mark: { type: "line", ...mark },

@@ -28,7 +28,6 @@ from .setting import (
     NO_IDENTITY,
     OURS,
     PAPER,
-    SEEDS,
     UPTO,
     VO_IDENTITY,
     best,
@@ -43,26 +42,35 @@ Runs = dict[int, Run]
 HALF = 0.5  # the level of the test loss, or of the test error, at which a task counts as learnt
 
 
+def _learnt_from_a_tenth(
+    plain: Runs, kq_identity: Runs, paper: Mapping[str, published.Curve]
+) -> Iterator[Evidence]:
+    """A tenth of the samples or less, up to a factor of two; both numbers beside the paper's."""
+    without, with_it = learnt(plain, HALF), learnt(kq_identity, HALF)
+    yield (without / with_it).above(5.0)
+    for name, found in (("plain", without), ("KQ identity", with_it)):
+        yield found.reported(learnt_in(paper[name], HALF), factor=2)
+
+
 @claim(
     PAPER,
     "Section 1.1.1, same or different (figure samedifferent)",
-    seeds=SEEDS,
     headline=True,
     departures=IDENTITIES,
     plain=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale)),
-    kq_identity=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale), **KQ_IDENTITY),
+    # from fewer on: there it is learnt
+    kq_identity=lambda scale: trained(scale, SAME_DIFFERENT, (4, 16, *FEW(scale)), **KQ_IDENTITY),
     mlp=lambda scale: trained(scale, SAME_DIFFERENT, FEW(scale), **MLP),
 )
 def transformers_tell_same_from_different_on_unseen_symbols(
     plain: Runs, kq_identity: Runs, mlp: Runs
 ) -> Iterator[Evidence]:
     """Whether two unseen symbols are the same a transformer learns from enough samples, with an
-    identity from a tenth; a multilayer perceptron never does."""
+    identity from about a tenth or less; a multilayer perceptron never does."""
     for name, runs in (("plain", plain), ("KQ identity", kq_identity), ("MLP", mlp)):
         yield from points(name, runs, published.SAME_DIFFERENT[name])
-    for name, runs in (("plain", plain), ("KQ identity", kq_identity)):
-        theirs = learnt_in(published.SAME_DIFFERENT[name], HALF)
-        yield learnt(runs, HALF).within_factor(theirs, 2, paper=theirs)
+    yield best(plain[1024]).below(HALF, paper=published.SAME_DIFFERENT["plain"][1024])
+    yield from _learnt_from_a_tenth(plain, kq_identity, published.SAME_DIFFERENT)
     for run in mlp.values():
         yield best(run).above(0.9, paper=1.0)  # 1: as if it answered 0
 
@@ -74,7 +82,6 @@ def transformers_tell_same_from_different_on_unseen_symbols(
     PAPER,
     # where the published curves are .745 and .001
     "Figure 1, at 256 samples",
-    seeds=SEEDS,
     departures=IDENTITIES,
     plain=lambda scale: trained_on(scale, PRINT_NUMBER, 256),
     kq_identity=lambda scale: trained_on(scale, PRINT_NUMBER, 256, **KQ_IDENTITY),
@@ -92,7 +99,6 @@ def a_kq_identity_generalizes_to_unseen_variable_names(
 @claim(
     PAPER,
     "Figure 1",
-    seeds=SEEDS,
     departures=IDENTITIES,
     plain=lambda scale: trained(scale, PRINT_NUMBER, UPTO(scale)),
     kq_identity=lambda scale: trained(scale, PRINT_NUMBER, UPTO(scale), **KQ_IDENTITY),
@@ -101,14 +107,12 @@ def a_kq_identity_cuts_the_samples_for_unseen_variable_names(
     plain: Runs, kq_identity: Runs
 ) -> Iterator[Evidence]:
     """With ever more samples a transformer comes to understand programs with unseen variable names;
-    with W_K W_Qᵀ + a I it takes a tenth of the samples."""
+    with W_K W_Qᵀ + a I it takes about a tenth of the samples or less."""
     yield from points("plain", plain, published.PROGRAM["plain"])
     yield from points("KQ identity", kq_identity, published.PROGRAM["KQ identity"])
     yield best(plain[1024]).below(HALF, paper=published.PROGRAM["plain"][1024])
     yield best(plain[64]).above(0.8, paper=published.PROGRAM["plain"][64])
-    for name, runs in (("plain", plain), ("KQ identity", kq_identity)):
-        theirs = learnt_in(published.PROGRAM[name], HALF)
-        yield learnt(runs, HALF).within_factor(theirs, 2, paper=theirs)
+    yield from _learnt_from_a_tenth(plain, kq_identity, published.PROGRAM)
     for n in (64, 128, 256, 512):
         yield best(plain[n]).exceeds(best(kq_identity[n]))
 
@@ -131,7 +135,6 @@ def _symbolic(scale: Scale, **identities: Any) -> dict[int, Experiment]:
 @claim(
     PAPER,
     "Figure 2",
-    seeds=SEEDS,
     departures=(*IDENTITIES, "depth 2 and width 64 on a laptop (the paper's: 4 and 512)"),
     plain=_symbolic,
     both=lambda scale: _symbolic(scale, **BOTH_IDENTITIES),
@@ -181,21 +184,20 @@ def _copying(scale: Scale, identity: Mapping[str, Any]) -> dict[int, dict[int, E
 @claim(
     PAPER,
     "Figure 5a",
-    seeds=SEEDS,
     departures=COPYING,
     by_width=lambda scale: _copying(scale, NO_IDENTITY),
 )
 def larger_embeddings_copy_unseen_symbols_worse(by_width: Mapping[int, Runs]) -> Iterator[Evidence]:
-    """The larger its embedding, the more samples a transformer needs until it copies a symbol that
-    it never saw."""
+    """A transformer of a large embedding needs more samples than one of a small embedding until it
+    copies a symbol that it never saw."""
     for width, runs in by_width.items():
         paper = published.COPY_FAILS.get(width, {})
         yield from points(f"width {width}", runs, paper, "test error")
     widths = list(by_width)
     for width in widths:
         if theirs := published.COPY_FAILS.get(width):
-            known = learnt_in(theirs, HALF)
-            yield learnt(by_width[width], HALF, "test error").within_factor(known, 2, paper=known)
+            found = learnt(by_width[width], HALF, "test error")
+            yield found.reported(learnt_in(theirs, HALF), factor=2)
     small, large = by_width[widths[0]], by_width[widths[-1]]
     yield learnt(large, HALF, "test error").exceeds(learnt(small, HALF, "test error"))
     for n in (64, 128):
@@ -205,7 +207,6 @@ def larger_embeddings_copy_unseen_symbols_worse(by_width: Mapping[int, Runs]) ->
 @claim(
     PAPER,
     "Figure 5b",
-    seeds=SEEDS,
     departures=COPYING,
     by_width=lambda scale: _copying(scale, VO_IDENTITY),
 )
@@ -237,7 +238,6 @@ COMPARED: dict[str, dict[str, Any]] = {
 @claim(
     PAPER,
     "Figure 21",
-    seeds=SEEDS,
     departures=(*IDENTITIES, *UNREAD),
     by_architecture=lambda scale: {
         name: trained(scale, ENDS_OR_TAIL, FEW(scale), **changes)
@@ -254,7 +254,7 @@ def transformers_need_fewest_samples(by_architecture: Mapping[str, Runs]) -> Ite
         yield best(run).above(0.9, paper=paper["MLP"][n])
     for name in ("plain", "KQ identity", "both"):
         theirs = learnt_in(paper[name], HALF)
-        yield learnt(by_architecture[name], HALF).within_factor(theirs, 2, paper=theirs)
+        yield learnt(by_architecture[name], HALF).reported(theirs, factor=2)
     for name in ("KQ identity", "both"):
         yield best(by_architecture["plain"][128]).exceeds(best(by_architecture[name][128]), by=0.3)
     for name in ("RNN", "LSTM"):
@@ -264,7 +264,6 @@ def transformers_need_fewest_samples(by_architecture: Mapping[str, Runs]) -> Ite
 @claim(
     PAPER,
     "Figure 24",
-    seeds=SEEDS,
     departures=(*OURS, "XXᵀ is put beside the one-hots with factor 1"),
     plain=lambda scale: trained(scale, ENDS_OR_TAIL, FEW(scale), **MLP),
     given=lambda scale: trained(scale, ENDS_OR_TAIL, FEW(scale), **MLP, incidence=1.0),
@@ -287,7 +286,6 @@ MAJORITIES = (2, 4, 6)
 @claim(
     PAPER,
     "Figure 16",
-    seeds=SEEDS,
     departures=OURS,
     by_task=lambda scale: {
         "pairs or turns": trained(scale, PAIRS_OR_TURNS, FEW(scale)),
@@ -313,7 +311,6 @@ def majorities_of_longer_strings_are_harder(by_task: Mapping[str, Runs]) -> Iter
 @claim(
     PAPER,
     "Figure 22",
-    seeds=SEEDS,
     departures=IDENTITIES,
     kq_identity=lambda scale: {
         length: trained(scale, majority(length), FEW(scale), **KQ_IDENTITY) for length in MAJORITIES
@@ -325,7 +322,7 @@ def majorities_of_longer_strings_are_harder(by_task: Mapping[str, Runs]) -> Iter
 def a_kq_identity_helps_with_majorities(
     kq_identity: Mapping[int, Runs], plain: Mapping[int, Runs]
 ) -> Iterator[Evidence]:
-    """With W_K W_Qᵀ + a I majorities are learnt from a tenth of the samples."""
+    """With W_K W_Qᵀ + a I majorities of two, four and six are learnt better from as many."""
     for length, runs in kq_identity.items():
         yield from points(f"length {length}", runs, published.MAJORITY_MATCHING[length])
     # where the published plain curves are still at .8 or above

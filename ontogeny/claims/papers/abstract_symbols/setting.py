@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
-from ....core.evidence import Evidence, Measurement, falls_below
+from ....core.curves import falls_below
+from ....core.evidence import Evidence
+from ....core.measurement import Measurement
 from ....core.run import Run
 from ....core.types import Experiment, Model, Probe, Until
 from ....models.kernel_machine import KernelMachine
@@ -34,7 +34,6 @@ PAPER = Paper(
     "When can transformers reason with abstract symbols?",
     "https://arxiv.org/abs/2310.09753",
 )
-SEEDS = 5  # as many trials as the paper has
 
 # ------------------------------------------------------------------------------ trained models
 
@@ -138,7 +137,7 @@ def learnt(runs: Mapping[int, Run], level: float, probe: str = "test loss") -> M
 
 def learnt_in(paper: Curve, level: float) -> float:
     """The same in a curve of the paper's."""
-    whole = {n: Measurement("", np.array([value])) for n, value in paper.items()}
+    whole = {n: Measurement.of("", [value]) for n, value in paper.items()}
     return float(falls_below(whole, level).values[0])
 
 

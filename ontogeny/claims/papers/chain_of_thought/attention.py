@@ -1,9 +1,10 @@
 """What answers attend to, and what a longer chain does to it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from ....core.evidence import Evidence, Measurement
+from ....core.curves import prediction
+from ....core.evidence import Evidence
+from ....core.measurement import Measurement
 from ....core.run import Run
 from ....tasks.lego import split_of
 from ....theory.dilution import diluted, weight
@@ -42,9 +43,9 @@ def _along(run: Run, clause: str, chain: int) -> Iterator[Evidence]:
 
 def _decline(found: Measurement) -> Measurement:
     """By how much the last third of answers is below the first."""
-    third = found.values.shape[1] // 3
-    fall = found.values[:, :third].mean(axis=1) - found.values[:, -third:].mean(axis=1)
-    return replace(found, what=f"{found.what}: first third less last", values=fall)
+    third, name = len(found) // 3, found.quantity.alone
+    first = found.map(lambda values: values[:, :third].mean(axis=1), f"{name}, first third")
+    return first - found.map(lambda values: values[:, -third:].mean(axis=1), f"{name}, last third")
 
 
 @claim(PAPER, "Figure 6", departures=TRAINED, cyclic=trained_on_c6, symmetric=trained_on_s5)
@@ -92,7 +93,7 @@ def counting_clauses_predicts_attention_leakage(cyclic: Run, symmetric: Run) -> 
         each = weight(1 - predicate.values - itself.values)
         for chain in (10, 20, 40):
             leaked = run.final(leakage(chain))
-            said = replace(leaked, what="theory", values=diluted(each, chain).mean(axis=1))
+            said = prediction(diluted(each, chain).mean(axis=1), leaked)
             yield leaked.agrees(said, within=0.1)
             yield leaked.beside(None, series=run.name, x=chain)
-            yield said.beside(None, series=f"predicted, {run.name}", x=chain)
+            yield said.beside(None, series=run.name, x=chain)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ....core.evidence import Evidence, Measurement
+from ....core.evidence import Evidence
+from ....core.measurement import Measurement
 from ....core.run import Run
 from ....core.types import Experiment
 from ....models.clauses import ClauseTransformer

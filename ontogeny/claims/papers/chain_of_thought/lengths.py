@@ -1,9 +1,9 @@
 """How far a chain of thought generalizes beyond the lengths in training."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from ....core.evidence import Evidence
+from ....core.quantity import FRACTION
 from ....core.run import Run
 from ....core.types import Experiment, Probe, Stage
 from ....models.clauses import ClauseTransformer
@@ -103,7 +103,7 @@ def _rounds(student: Run) -> Iterator[Evidence]:
     for number, chain in enumerate((10, 20, 40)):
         # as the round begins: these are the labels it was taught with
         labels = student.at(rollout(chain), ends[number])
-        yield replace(labels, what=f"labels of {split_of(chain)}").above(0.5)
+        yield labels.named(f"right labels of {split_of(chain)}", FRACTION).above(0.5)
         yield solved_length(student, ends[number + 1]).exceeds(solved_length(student, ends[number]))
     yield student.final(rollout(40)).above(0.9, paper=1.0)
 

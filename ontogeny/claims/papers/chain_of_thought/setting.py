@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
-from ....core.evidence import Evidence, Measurement, falls_below
+from ....core.curves import falls_below
+from ....core.evidence import Evidence
+from ....core.measurement import Measurement
 from ....core.run import Run
 from ....core.types import Experiment, Probe, Stage
 from ....models.clauses import ClauseTransformer
@@ -100,7 +101,7 @@ def curve(run: Run, series: str, step: int, paper: Mapping[int, float] = {}) -> 
 def solved_length(run: Run, step: int) -> Measurement:
     """The length at which the accuracy falls below one half, at a step."""
     found = falls_below(solved(run, step), 0.5)
-    return replace(found, what=f"{run.name}: length solved half the time at step {step}")
+    return found.named(f"length solved half the time at step {step}").of_run(run.name)
 
 
 def adam(scale: Scale) -> Stage:

@@ -1,13 +1,14 @@
 """The theorems, in their own model: neurons train on one step, attention on two."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 import jax.numpy as jnp
 import numpy as np
 
-from ....core.evidence import Evidence, Measurement
+from ....core.curves import prediction
+from ....core.evidence import Evidence
+from ....core.measurement import Measurement
 from ....core.run import Run
 from ....core.types import Experiment, Probe, Stage
 from ....models.block_sparse import BlockSparse
@@ -126,7 +127,7 @@ def attention_grows_on_two_diagonals(trained: Run) -> Iterator[Evidence]:
     found = trained.final("diagonals")
     for block, name in enumerate(("Q43", "Q44")):
         diagonal, other = (
-            replace(found[block, kind], what=f"{name}, {word}")
+            found[block, kind].named(f"{name}, {word}")
             for kind, word in enumerate(("its diagonal", "its largest other entry"))
         )
         yield diagonal.above(2.0)
@@ -169,9 +170,7 @@ def training_on_chains_of_two_fails_at_the_longest(trained: Run) -> Iterator[Evi
 
 
 def _feature(run: Run, kind: int, name: str) -> Measurement:
-    found = run.final("features")
-    mean = found.values[..., kind].mean(axis=(1, 2))
-    return replace(found, what=f"{run.name}: {name}", values=mean)
+    return run.final("features").map(lambda values: values[..., kind].mean(axis=(1, 2)), name)
 
 
 def _features(run: Run) -> tuple[Measurement, ...]:
@@ -179,11 +178,6 @@ def _features(run: Run) -> tuple[Measurement, ...]:
         _feature(run, kind, f"V({name}) / B")
         for kind, name in enumerate(("y", "other values", "g", "other actions"))
     )
-
-
-def _sum(one: Measurement, other: Measurement) -> Measurement:
-    what = f"{one.what} and {other.what.rpartition(': ')[2]}, together"
-    return replace(one, what=what, values=one.values + other.values)
 
 
 @claim(PAPER, "Equation 17", departures=SIZED, trained=_algorithm_one_on_c6)
@@ -195,8 +189,8 @@ def a_neuron_learns_one_action_on_one_value(trained: Run) -> Iterator[Evidence]:
         yield right.near(1.0, within=0.3, paper=1.0)
     for wrong in (others, rest):
         yield wrong.near(-1.0, within=0.3, paper=-1.0)
-    yield _sum(fitting, others).below(0.3, paper=0.0)
-    yield _sum(own, rest).below(0.3, paper=0.0)
+    yield (fitting + others).near(0.0, within=0.3, paper=0.0)
+    yield (own + rest).near(0.0, within=0.3, paper=0.0)
     # in units of B. What (17) rests on, such as σ₀ log d ≪ ρ, does not hold at our d
     yield own.agrees(fitting, within=0.1, paper=0.0)
 
@@ -217,13 +211,10 @@ def four_numbers_predict_what_attention_learns(trained: Run) -> Iterator[Evidenc
     q43, q44, expected = np.array(predicted).T
     found = trained.final("diagonals")
     for name, diagonal, theory in (("Q43", found[0, 0], q43), ("Q44", found[1, 0], q44)):
-        what = f"{trained.name}: diagonal of {name}, as many times the predicted one"
-        with np.errstate(divide="ignore", invalid="ignore"):  # nothing learnt, nothing predicted
-            times = diagonal.values / theory
-        yield replace(diagonal, what=what, values=times).near(1.0, within=0.15)
+        known = diagonal.named(f"diagonal of {name}")
+        yield known.within_factor(prediction(theory, known), 1.15)
     leaked = trained.final(leakage(2))
-    what = f"{trained.name}: attention leakage at two steps, less what is predicted"
-    yield replace(leaked, what=what, values=leaked.values - expected).near(0.0, within=0.01)
+    yield leaked.agrees(prediction(expected, leaked), within=0.01)
 
 
 def _descended(experiment: Experiment, own: float, other: float) -> lego_descent.Scores:
@@ -261,8 +252,8 @@ def neurons_of_a_symmetric_group_weigh_actions_more(trained: Run) -> Iterator[Ev
     values = trained.final("features").values.shape[-2]
     yield fitting.exceeds(own)
     yield rest.exceeds(others)
-    yield _sum(fitting, others).below(0.3, paper=0.0)
-    yield _sum(own, rest).below(0.3, paper=0.0)
+    yield (fitting + others).near(0.0, within=0.3, paper=0.0)
+    yield (own + rest).near(0.0, within=0.3, paper=0.0)
     # (18) as printed, for n → ∞; the proofs' ratio of V(g) to V(y) at finite n is smaller
     for found, theory in ((fitting, 2.0), (own, 2 / values), (rest, -2 / values), (others, -2.0)):
         yield found.near(theory, within=0.3 * abs(theory), paper=theory)
@@ -280,7 +271,6 @@ def _emerging(scale: Scale) -> Experiment:
     PAPER,
     "Equation 16, an implicit curriculum",
     departures=SIZED,
-    seeds=5,
     emerging=_emerging,
 )
 def larger_initial_responses_are_learnt_first(emerging: Run) -> Iterator[Evidence]:
@@ -293,7 +283,7 @@ def larger_initial_responses_are_learnt_first(emerging: Run) -> Iterator[Evidenc
     pairs = zip(response.values, when, strict=True)
     ranks = np.array([_rank_correlation(before.ravel(), step.ravel()) for before, step in pairs])
     what = "rank correlation of initial response and step"
-    yield replace(response, what=what, values=ranks).below(-0.5, paper=-1.0)
+    yield response.map(lambda _: ranks, what).below(-0.5, paper=-1.0)
 
 
 def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float:

@@ -1,8 +1,9 @@
 """Theorems 1 to 6 with their propositions and lemmas, and Figure 1."""
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from ....core.curves import monotone
 from ....core.evidence import Evidence
 from ....core.run import Run
 from ....core.types import Experiment
@@ -43,18 +44,17 @@ from .setting import (
 # shows where it goes; the runs of Table 1 show convergence and the test error at N = 100.
 
 
-def _rises_to_one(sweep: list[Run]) -> Iterator[Evidence]:
-    for before, after in pairwise(sweep):
-        yield after.final("resemblance").exceeds(before.final("resemblance"))
-    yield sweep[-1].final("resemblance").above(0.99)  # theory: .9999 at κ = 64
+def _rises_to_one(sweep: Mapping[Any, Run]) -> Iterator[Evidence]:
+    found = {value: run.final("resemblance") for value, run in sweep.items()}
+    yield monotone(found, rises=True)
+    yield found[max(found)].above(0.99)  # theory: .9999 at κ = 64
 
 
-def _falls_to_zero(sweep: list[Run]) -> Iterator[Evidence]:
+def _falls_to_zero(sweep: Mapping[Any, Run]) -> Iterator[Evidence]:
     # sizes, pair by pair: cosines of both signs would cancel in a mean
-    sizes = [run.final("resemblance of each").magnitude() for run in sweep]
-    for before, after in pairwise(sizes):
-        yield before.exceeds(after)
-    yield sizes[-1].below(0.05)
+    sizes = {value: run.final("resemblance of each").magnitude() for value, run in sweep.items()}
+    yield monotone(sizes, rises=False)
+    yield sizes[max(sizes)].below(0.05)
 
 
 @claim(
@@ -72,7 +72,7 @@ def joint_training_aligns_and_concludes(
     dominate, the value features of source and target have cosine 1 - o(1)."""
     yield trained.final("train loss").below(0.05)
     yield trained.final("accuracy").above(0.99, paper=1.0)
-    yield from _rises_to_one([by_ratio[ratio] for ratio in LARGE_RATIOS])
+    yield from _rises_to_one(by_ratio)
 
 
 @claim(
@@ -90,7 +90,7 @@ def similarity_first_aligns_and_concludes(
     yield trained.at("similarity loss", FIRST_PHASE).below(0.05)
     yield trained.final("attribution loss").below(0.05)
     yield trained.final("accuracy").above(0.99, paper=1.0)
-    yield from _rises_to_one([by_width[width] for width in WIDTHS])
+    yield from _rises_to_one(by_width)
 
 
 @claim(
@@ -108,7 +108,7 @@ def late_similarity_leaves_features_orthogonal(
     yield trained.at("separated loss", FIRST_PHASE).below(0.05)
     yield trained.final("remaining loss").below(0.05)
     yield trained.final("accuracy").below(0.05, paper=0.01)  # chance: 1/N
-    yield from _falls_to_zero([by_width[width] for width in WIDTHS])
+    yield from _falls_to_zero(by_width)
 
 
 @claim(
@@ -123,7 +123,7 @@ def bridges_align_and_compose(trained: Run, by_ratio: dict[float, Run]) -> Itera
     an entity and its bridge have cosine 1 - o(1)."""
     yield trained.final("train loss").below(0.1)
     yield trained.final("accuracy").above(0.99, paper=1.0)
-    yield from _rises_to_one([by_ratio[ratio] for ratio in LARGE_RATIOS])
+    yield from _rises_to_one(by_ratio)
 
 
 @claim(
@@ -140,7 +140,7 @@ def without_bridges_features_stay_orthogonal(
     bridge goes to 0 with the embedding dimension."""
     yield trained.final("train loss").below(0.1)
     yield trained.final("accuracy").below(0.05, paper=0.01)
-    yield from _falls_to_zero([by_width[width] for width in WIDTHS])
+    yield from _falls_to_zero(by_width)
 
 
 # ----------------------------------------------------------------------- depth: Theorem 6, Figure 1
@@ -148,14 +148,12 @@ def without_bridges_features_stay_orthogonal(
 
 def _rises_with_depth(run: Run) -> Iterator[Evidence]:
     layers = run.final("resemblance by layer")
-    for layer in range(1, len(layers)):
-        yield layers[layer].exceeds(layers[layer - 1])
+    yield monotone({layer: layers[layer] for layer in range(len(layers))}, rises=True)
 
 
 @claim(
     PAPER,
     "Theorem 6",
-    seeds=8,
     departures=DEEP,
     by_number={shared: deep_linear(shared) for shared in (2, 4)},
 )
@@ -170,7 +168,6 @@ def alignment_grows_layer_by_layer(by_number: dict[int, Run]) -> Iterator[Eviden
 @claim(
     PAPER,
     "Theorem 6, in closed form (ours)",
-    seeds=8,
     departures=DEEP,
     deep=deep_linear_with_theory(),
 )
@@ -183,7 +180,7 @@ def layers_keep_distances_and_add_what_is_shared(deep: Run) -> Iterator[Evidence
         yield measured[layer].agrees(predicted[layer], within=0.01)
 
 
-@claim(PAPER, "Figure 1, linear network", seeds=8, departures=DEEP, deep=deep_linear(2))
+@claim(PAPER, "Figure 1, linear network", departures=DEEP, deep=deep_linear(2))
 def resemblance_rises_with_depth_in_linear_networks(deep: Run) -> Iterator[Evidence]:
     """In a deep linear network the mean cosine of inputs with the same label rises with depth."""
     yield from _rises_with_depth(deep)
@@ -207,7 +204,6 @@ def resemblance_rises_with_depth_in_gpt2(deep: Run) -> Iterator[Evidence]:
 @claim(
     PAPER,
     "Lemma 1",
-    seeds=5,
     departures=("10 tuples, width 64, weights of deviation 0.5: the lemma holds for any",),
     trained=Experiment(
         Analogy(tuples=10, ratio=RATIO),

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from ....core.evidence import Evidence, exponent
+from ....core.curves import exponent
+from ....core.evidence import Evidence
 from ....core.run import Run
 from ....core.types import Experiment
 from ....models.span import SpanOneLayer
@@ -28,7 +29,6 @@ def spanned(split: str, width: float, tuples: int = 30) -> Experiment:
 @claim(
     PAPER,
     "Propositions 2 and 3, to d = 10⁶ (ours)",
-    seeds=5,
     departures=SPANNED,
     first={width: spanned("similarity", width) for width in HUGE_WIDTHS},
     last={width: spanned("separated", width) for width in HUGE_WIDTHS},
@@ -49,7 +49,6 @@ def a_million_dimensions_align_and_separate(
 @claim(
     PAPER,
     "Proposition 3, at d = 10⁶ (ours)",
-    seeds=5,
     departures=SPANNED,
     by_tuples={tuples: spanned("separated", 1e6, tuples) for tuples in TUPLES},
 )

@@ -15,7 +15,17 @@ from ....tasks.two_hop import TwoHop
 from ....training.convex import MinimalNorm
 from ....training.descent import AdamW
 from ...claim import claim
-from .setting import GPT2_DEPARTURES, OURS, PAPER, SEEDS, SOLVED, SUBJECTS, asked, gpt2, solved
+from .setting import (
+    GPT2_DEPARTURES,
+    OURS,
+    PAPER,
+    SOLVED,
+    SOLVED_EXACTLY,
+    SUBJECTS,
+    asked,
+    gpt2,
+    solved,
+)
 
 # --------------------------------------------------------------------- how much identity is needed
 
@@ -23,7 +33,6 @@ from .setting import GPT2_DEPARTURES, OURS, PAPER, SEEDS, SOLVED, SUBJECTS, aske
 @claim(
     PAPER,
     "Reviews: partial identity (ours)",
-    seeds=SEEDS,
     departures=OURS,
     half=asked(TwoHop(subjects=SUBJECTS, identity=0.5), "with identity", "without identity"),
 )
@@ -37,7 +46,6 @@ def identity_helps_only_the_bridges_it_covers(half: Run) -> Iterator[Evidence]:
 @claim(
     PAPER,
     "Reviews: noisy identity (ours)",
-    seeds=SEEDS,
     departures=OURS,
     noisy=asked(TwoHop(subjects=SUBJECTS, noise=0.25), "with identity", "wrong identity"),
 )
@@ -51,7 +59,6 @@ def a_wrong_identity_misleads_only_its_own_bridge(noisy: Run) -> Iterator[Eviden
 @claim(
     PAPER,
     "Section 3.2, compositions in training (ours)",
-    seeds=SEEDS,
     departures=OURS,
     bridged=asked(
         TwoHop(subjects=SUBJECTS),
@@ -84,7 +91,6 @@ HOPS = (2, 3, 4)
 @claim(
     PAPER,
     "Reviews: more than two hops, embedding-MLP (ours)",
-    seeds=SEEDS,
     departures=OURS,
     by_hops={hops: asked(TwoHop(subjects=SUBJECTS, hops=hops), "composed") for hops in HOPS},
 )
@@ -103,6 +109,7 @@ def identity_composes_two_hops_and_no_more_in_the_embedding_mlp(
     PAPER,
     "Reviews: more than two hops, the program (ours)",
     departures=SOLVED,
+    exact=SOLVED_EXACTLY,
     extra="theory",
     by_hops={hops: solved(MinimalNorm(), 6, identity=1.0, hops=hops) for hops in HOPS},
 )
@@ -119,7 +126,6 @@ def minimal_nuclear_norm_composes_two_hops_and_no_more(
 @claim(
     PAPER,
     "Reviews: more than two hops, GPT-2 (ours)",
-    seeds=SEEDS,
     departures=GPT2_DEPARTURES,
     three=lambda scale: gpt2(scale, hops=3),
 )
@@ -133,7 +139,6 @@ def a_small_gpt2_composes_three_hops(three: Run) -> Iterator[Evidence]:
 @claim(
     PAPER,
     "A public replication on a graph of schools, as a negative control (ours)",
-    seeds=SEEDS,
     departures=(
         *GPT2_DEPARTURES,
         "entities are two drawn letters; the replication had a tokeniser's",
@@ -172,6 +177,7 @@ def _implied(model: Model, stage: Stage) -> Experiment:
     PAPER,
     f"{WHERE}, the programs",
     departures=PUBLISHED,
+    exact=SOLVED_EXACTLY,
     extra="theory",
     nuclear=_implied(EmbeddingMLP(), MinimalNorm("nuclear")),
     frobenius=_implied(TokenSum(), MinimalNorm("frobenius")),
@@ -191,7 +197,6 @@ def the_nuclear_norm_draws_implications_and_the_frobenius_norm_does_not(
 @claim(
     PAPER,
     f"{WHERE}, by training",
-    seeds=SEEDS,
     departures=PUBLISHED,
     factorised=_implied(
         FactorisedAttention(), AdamW(steps=2000, learning_rate=5e-3, weight_decay=0.03)
@@ -214,7 +219,6 @@ def factorised_attention_draws_implications_and_merged_does_not(
 @claim(
     PAPER,
     f"{WHERE}, head dimension",
-    seeds=SEEDS,
     departures=(*PUBLISHED, "ranks are compared after 2,000 steps; the published sweep has 20,000"),
     by_rank={
         rank: _implied(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ....core.curves import monotone
 from ....core.evidence import Evidence
 from ....core.run import Run
 from ....core.types import Experiment
@@ -14,7 +15,6 @@ from .setting import (
     GPT2_DEPARTURES,
     OURS,
     PAPER,
-    SEEDS,
     SMALL_GPT2_GAMMA,
     STANDARD_GAMMA,
     SUBJECTS,
@@ -42,7 +42,6 @@ def _never_without_identity(plain: dict[int, Run]) -> Iterator[Evidence]:
 @claim(
     PAPER,
     "Figure 2, embedding-MLP",
-    seeds=SEEDS,
     departures=ADAM,
     bridged=by_complexity(identity=1.0),
     plain=by_complexity(identity=0.0),
@@ -50,11 +49,12 @@ def _never_without_identity(plain: dict[int, Run]) -> Iterator[Evidence]:
 def complexity_erodes_composition_in_the_embedding_mlp(
     bridged: dict[int, Run], plain: dict[int, Run]
 ) -> Iterator[Evidence]:
-    """With identity the embedding-MLP composes well at complexity one and ever less at higher
-    complexity; without, never."""
+    """With identity the embedding-MLP composes well at complexity one, and the less the higher the
+    complexity, though more than nothing; without, never."""
     yield from _never_without_identity(plain)
     yield bridged[1].final("accuracy").above(0.9)
-    yield bridged[1].final("accuracy").exceeds(bridged[max(bridged)].final("accuracy"))
+    found = {complexity: run.final("accuracy") for complexity, run in bridged.items()}
+    yield monotone(found, rises=False)
     for run in bridged.values():
         yield run.final("accuracy").above(0.0)
 
@@ -62,7 +62,6 @@ def complexity_erodes_composition_in_the_embedding_mlp(
 @claim(
     PAPER,
     "Figure 2, standard GPT-2",
-    seeds=SEEDS,
     departures=GPT2_DEPARTURES,
     bridged=lambda scale: gpt2_by_complexity(scale, identity=1.0, gamma=STANDARD_GAMMA),
     plain=lambda scale: gpt2_by_complexity(scale, identity=0.0, gamma=STANDARD_GAMMA),
@@ -75,13 +74,14 @@ def complexity_erodes_composition_in_gpt2(
     yield from _never_without_identity(plain)
     # "well", in a figure whose values are lost
     yield bridged[1].final("accuracy").above(0.5)
-    yield bridged[1].final("accuracy").exceeds(bridged[max(bridged)].final("accuracy"))
+    for complexity, run in bridged.items():
+        if complexity > 1:
+            yield bridged[1].final("accuracy").exceeds(run.final("accuracy"))
 
 
 @claim(
     PAPER,
     "Figure 2, GPT-2 of small initialisation",
-    seeds=SEEDS,
     departures=GPT2_DEPARTURES,
     bridged=lambda scale: gpt2_by_complexity(scale, identity=1.0, gamma=SMALL_GPT2_GAMMA),
     plain=lambda scale: gpt2_by_complexity(scale, identity=0.0, gamma=SMALL_GPT2_GAMMA),
@@ -100,7 +100,6 @@ def a_small_gpt2_composes_at_complexity_one(
 @claim(
     PAPER,
     "Figure 2, small against standard initialisation",
-    seeds=SEEDS,
     departures=GPT2_DEPARTURES,
     small=lambda scale: gpt2_by_complexity(scale, identity=1.0, gamma=SMALL_GPT2_GAMMA),
     standard=lambda scale: gpt2_by_complexity(scale, identity=1.0, gamma=STANDARD_GAMMA),
@@ -118,7 +117,6 @@ def small_initialisation_slows_the_decline_with_complexity(
 @claim(
     PAPER,
     "Figure 2, where the object depends on the first relation",
-    seeds=SEEDS,
     departures=(*GPT2_DEPARTURES, *SHIFTED),
     small=lambda scale: gpt2_by_complexity(
         scale, identity=1.0, gamma=SMALL_GPT2_GAMMA, map="shifted"
@@ -146,7 +144,6 @@ def _nonlinear(identity: float) -> Experiment:
 @claim(
     PAPER,
     "Section 4.1, nonlinearities",
-    seeds=SEEDS,
     departures=(*ADAM, "the nonlinear MLP has one hidden layer of 256 ReLUs"),
     bridged=_nonlinear(identity=1.0),
     plain=_nonlinear(identity=0.0),
@@ -169,7 +166,6 @@ STRONG_DECAY = 1.0
 @claim(
     PAPER,
     "Section 4.4, small initialisation",
-    seeds=SEEDS,
     departures=GPT2_DEPARTURES,
     small=lambda scale: gpt2(scale, HARDER, gamma=SMALL_GPT2_GAMMA),
     standard=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA),
@@ -186,7 +182,6 @@ def small_initialisation_restores_two_hop_composition(
 @claim(
     PAPER,
     "Section 4.4, weight decay",
-    seeds=SEEDS,
     departures=(*GPT2_DEPARTURES, "weight decay is 1, decoupled"),
     decayed=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA, weight_decay=STRONG_DECAY),
     standard=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA),
@@ -200,7 +195,6 @@ def weight_decay_restores_two_hop_composition(decayed: Run, standard: Run) -> It
 @claim(
     PAPER,
     "Figure 6, small initialisation",
-    seeds=SEEDS,
     departures=GPT2_DEPARTURES,
     small=lambda scale: gpt2(scale, HARDER, gamma=SMALL_GPT2_GAMMA),
     standard=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA),
@@ -214,7 +208,6 @@ def small_initialisation_tightens_alignment(small: Run, standard: Run) -> Iterat
 @claim(
     PAPER,
     "Figure 6, weight decay",
-    seeds=SEEDS,
     departures=(*GPT2_DEPARTURES, "weight decay is 1, decoupled"),
     decayed=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA, weight_decay=STRONG_DECAY),
     standard=lambda scale: gpt2(scale, HARDER, gamma=STANDARD_GAMMA),
@@ -237,7 +230,6 @@ def _tighter(run: Run, standard: Run) -> Iterator[Evidence]:
 @claim(
     PAPER,
     "Figure 7",
-    seeds=SEEDS,
     departures=(
         *GPT2_DEPARTURES,
         "alignment is the cosine after the last layer; both pass one half",
@@ -246,7 +238,7 @@ def _tighter(run: Run, standard: Run) -> Iterator[Evidence]:
 )
 def alignment_precedes_composition(small: Run) -> Iterator[Evidence]:
     """What s r1 becomes aligns with its bridge before compositions are right."""
-    # a seed that never gets there is no number, and leaves this undecided
+    # a seed that never gets there does so later than the last step
     aligned = small.first_step_above("alignment", 0.5)
     yield small.first_step_above("accuracy", 0.5).exceeds(aligned)
 
@@ -259,7 +251,6 @@ FORMS = ("alone", "first relation", "own relation")
 @claim(
     PAPER,
     "Section 3.1, the form of an identity example (ours)",
-    seeds=SEEDS,
     departures=GPT2_DEPARTURES,
     by_form=lambda scale: {form: gpt2(scale, form=form) for form in FORMS},
 )

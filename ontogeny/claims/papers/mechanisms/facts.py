@@ -2,9 +2,13 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from functools import partial
 
-from ....core.evidence import Evidence, Measurement, exponent, falls_below, prediction
+import numpy as np
+
+from ....core.curves import exponent, falls_below, prediction
+from ....core.evidence import Evidence
+from ....core.measurement import Measurement
 from ....core.run import Run
 from ....core.types import Experiment, Probe, Until
 from ....models.recall import RECALLING, RecallAttention, UniformAttention
@@ -81,6 +85,11 @@ def _facts_guide(width: int) -> float:
     return math.sqrt(PER_PARAMETER * parameters(*_shape(width)))
 
 
+def _squared(part: np.ndarray, guide: float) -> np.ndarray:
+    """As many facts as there are subjects times relations."""
+    return np.asarray((part * guide) ** 2)
+
+
 def _by_width(scale: Scale) -> dict[int, dict[float, Experiment]]:
     def one(width: int) -> dict[float, Experiment]:
         most = math.ceil(_facts_guide(width))
@@ -109,11 +118,9 @@ def facts_stored_grow_with_parameters(
     for width, runs in by_width.items():
         part = falls_below({p: run.peak("recall") for p, run in runs.items()}, 0.99)
         size, guide = parameters(*_shape(width)), _facts_guide(width)
-        facts = replace(part, what="facts over parameters", values=(part.values * guide) ** 2)
+        facts = part.map(partial(_squared, guide=guide), "facts recalled")
         yield facts.beside(PER_PARAMETER * size, series="facts recalled", x=size)
-        each = replace(
-            facts, what=f"width {width}: facts per parameter", values=facts.values / size
-        )
+        each = facts.map(partial(np.multiply, 1 / size), f"facts per parameter, width {width}")
         yield each.within_factor(PER_PARAMETER, 2, paper=PER_PARAMETER)
         points.append((float(size), facts))
     yield exponent(points).near(1.0, within=0.25, paper=1.0)
@@ -243,13 +250,11 @@ def six_numbers_predict_when_facts_are_learnt(by_world: Mapping[str, Run]) -> It
             "subject": math.log(choices) - 0.15 * math.log(choices),
         }
         for what, level in levels.items():
-            found = replace(
-                run.first_step_below("train loss", level), what=f"{name}: {what} learnt at step"
-            )
+            found = run.first_step_below("train loss", level).named(f"{what} learnt at step")
             # theory is read at the same steps at which runs are evaluated
             known = theory.falls_below(level, every=LONGER // GUESSING_EVALUATIONS)
             yield found.within_factor(known, 1.05)
             yield found.beside(None, series=f"{what} learnt", x=subjects * relations)
             yield prediction(known, found).beside(
-                None, series=f"predicted, {what} learnt", x=subjects * relations
+                None, series=f"{what} learnt", x=subjects * relations
             )

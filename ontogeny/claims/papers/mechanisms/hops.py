@@ -1,12 +1,11 @@
 """k hops in context: few layers suffice, and only with easy examples are they learnt."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
-
-from ....core.evidence import Evidence, Measurement, exponent
+from ....core.curves import exponent
+from ....core.evidence import Evidence
+from ....core.measurement import Measurement
 from ....core.run import Run
 from ....core.types import Experiment, Probe, Stage, Until
 from ....models.attention_stack import AttentionStack
@@ -173,12 +172,8 @@ COSTS = Sizes(laptop=(1, 2, 4, 8), paper=(1, 2, 4, 8, 16))
 
 
 def _cost(run: Run, hops: int) -> Measurement:
-    """Steps until k hops are learnt; twice the number taken if they never are."""
-    found = run.first_step_above(accuracy(hops), 0.9)
-    never, last = np.isnan(found.values), int(run.steps[-1])
-    note = f"{never.sum()} of {len(never)} never learn {hops} in {last}: counted as {2 * last}"
-    counted = np.where(never, 2 * last, found.values)
-    return Measurement("steps over hops", counted, run.failures, (note,) if never.any() else ())
+    """Steps until k hops are learnt."""
+    return run.first_step_above(accuracy(hops), 0.9).named(f"steps until {hops} hops are learnt")
 
 
 @claim(
@@ -200,7 +195,7 @@ def steps_on_a_mixture_grow_about_linearly_with_hops(
         for hops, cost in costs.items():
             yield cost.beside(None, series=name, x=hops)
         fitted = exponent([(float(hops), cost) for hops, cost in costs.items()])
-        powers[name] = replace(fitted, what=f"{name}: {fitted.what}")
+        powers[name] = fitted.named(f"power of steps in hops, {name}")
     yield powers["mixture"].below(1.5, paper=1.0)
     yield powers["hard alone"].exceeds(powers["mixture"])
     yield hard[2].peak(accuracy(2)).above(0.9)

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ....core.evidence import Evidence, Measurement, exponent, falls_below, prediction
+from ....core.curves import exponent, falls_below, prediction
+from ....core.evidence import Evidence
+from ....core.measurement import Measurement
 from ....core.run import Run
 from ....core.types import Experiment, Until
 from ....models.memory import LinearMemory, MLPMemory
@@ -18,7 +19,7 @@ from ....theory.memory import LAYERED, LINEAR, capacity, one_step_recall
 from ....training.descent import AdamW, GradientDescent
 from ...claim import claim
 from ...scale import Scale, Sizes
-from .setting import PAPER, SEEDS
+from .setting import PAPER
 
 Runs = Mapping[float, Run]
 STORED = 0.99  # of the items recalled
@@ -62,7 +63,6 @@ STEP_WIDTHS = (16, 32, 64, 128, 256)
 @claim(
     PAPER,
     "Slides: lemma, corollary (one gradient step)",
-    seeds=SEEDS,
     departures=("N = 256 items; embeddings are uniform on the sphere",),
     by_width={width: _step(256, width) for width in STEP_WIDTHS},
 )
@@ -82,7 +82,6 @@ STEP_LOADS = (0.125, 0.25, 0.5, 1.0, 2.0)  # items, in units of d² / log d²
 @claim(
     PAPER,
     "Slides: lemma, corollary, made quantitative (ours)",
-    seeds=SEEDS,
     departures=("embeddings are uniform on the sphere",),
     by_width={
         width: {
@@ -102,7 +101,7 @@ def interference_predicts_what_one_step_recalls(
             items = int(load * width**2 / math.log(width**2))
             expected = one_step_recall(items, width)
             yield recall.beside(None, series=f"width {width}", x=items)
-            series = f"predicted, width {width}"
+            series = f"width {width}"
             yield prediction(expected, recall).beside(None, series=series, x=items)
             yield recall.near(expected, within=0.05)
 
@@ -154,7 +153,7 @@ class Filled(NamedTuple):
     @property
     def items(self) -> Measurement:
         """How many items were stored."""
-        return replace(self.stored, what="items stored", values=self.stored.values * self.guide)
+        return self.stored.map(lambda stored: stored * self.guide, "items stored")
 
 
 def _beside_the_guide(memories: list[Filled]) -> Iterator[Evidence]:
@@ -166,8 +165,7 @@ def _beside_the_guide(memories: list[Filled]) -> Iterator[Evidence]:
 
 def _entropy(items: Measurement) -> Measurement:
     """N log N."""
-    values = items.values * np.log(items.values)
-    return replace(items, what="N log N over parameters", values=values)
+    return items.map(lambda number: number * np.log(np.maximum(number, 1)), "N log N")
 
 
 def _grows_with_parameters(memories: list[Filled]) -> Evidence:
@@ -191,7 +189,6 @@ def _matrices(scale: Scale) -> dict[int, dict[float, Experiment]]:
 @claim(
     PAPER,
     "Slides: capacity ≈ number of parameters; arXiv 2412.06538, Figure 1, left",
-    seeds=SEEDS,
     departures=(Sizes(laptop="d = 11 to 45 (the paper's: 8 to 256)", paper=""), SEARCH),
     by_width=_matrices,
 )

@@ -8,4 +8,3 @@ PAPER = Paper(
     "https://arxiv.org/abs/2306.00802",
     "Bietti, Alberto",
 )
-SEEDS = 5
