@@ -112,6 +112,7 @@ class Verdict:
                 "fixed": self.fixed,
                 "seconds": round(self.seconds, 2),
                 "would_decide": self.would_decide,
+                "exact": self.claim.exact,
                 "departures": self.claim.departures_at(self.scale),
                 "untested": self.claim.untested,
                 "failures": self.failures,

@@ -247,7 +247,7 @@ class Evidence:
             return "; ".join(self.failures) or "not a number in a seed"
         if self.n < 2 and not self.exact and self.decides:
             return "one seed decides nothing"
-        return "; ".join((*self.notes, *([f"exact: {self.exact}"] if self.exact else [])))
+        return "; ".join(self.notes)
 
     def __str__(self) -> str:
         paper = "" if self.paper is None else f", paper {self.paper:g}"

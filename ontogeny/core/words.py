@@ -55,8 +55,9 @@ def value(evidence: "Evidence") -> str:
         shown += f" [{number(evidence.low)}, {number(evidence.high)}]"
     if evidence.other is None:
         return shown
-    sides = (number(float(np.mean(side))) for side in (evidence.each, evidence.others))
-    return f"{shown} = {' / '.join(sides) if evidence.ratio else ' − '.join(sides)}"
+    left, right = (number(float(np.mean(side))) for side in (evidence.each, evidence.others))
+    right = f"({right})" if right.startswith("-") else right
+    return f"{shown} = {left} {'/' if evidence.ratio else '−'} {right}"
 
 
 def held(evidence: "Evidence") -> str:

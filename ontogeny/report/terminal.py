@@ -46,6 +46,8 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
             screen.print(f"  {text}", style="yellow", markup=False)
         if row["evidence"]:
             screen.print(evidence(row))
+        if row["exact"]:
+            screen.print(f"  exact: {row['exact']}", style="dim", markup=False)
         if row["would_decide"]:
             screen.print(f"  to decide it: {row['would_decide']}", style="yellow", markup=False)
         screen.print()

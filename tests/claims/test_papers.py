@@ -5,11 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ontogeny
-from ontogeny import AdamW, ConfigError, Experiment, Transfer
+from ontogeny import AdamW, ConfigError, Experiment, Run, Transfer
 from ontogeny.claims.find import find_one
+from ontogeny.claims.papers.feature_resemblance.tables import ROWS, as_reported
 from ontogeny.claims.pretrained import asked_of
 from ontogeny.claims.scale import Scale, Sizes, at
 from ontogeny.core import renamed
@@ -92,3 +94,20 @@ def test_the_command_line_says_what_old_names_are_called_now(words, new, tmp_pat
 def test_old_names_are_in_no_runs_record():
     (experiment,) = CHEAP.named(Scale.LAPTOP).values()
     assert renamed.__name__ not in record(experiment)["sources"]
+
+
+def test_a_row_of_a_table_is_about_its_own_run_whatever_it_is_compared_with():
+    """Mappings of experiments come back in alphabetical order: `joint` before `late`."""
+    (row,) = (each for each in ROWS if each.name == "late_similarity_yields_no_analogy_in_gpt2")
+    assert list(row.trained) == ["late", "joint"]
+    own, other = (stand_in(name, value) for name, value in (("late", 0.01), ("joint", 0.9)))
+    evidence = list(as_reported(row, joint=other, late=own))
+    assert [each.quantity.run for each in evidence if each.other is None] == ["late"] * 3
+    assert all(each.holds == (True,) * 5 for each in evidence if each.decides)
+
+
+def stand_in(name, value):
+    """A run of which every probe answers the same."""
+    probes = ("remaining loss", "resemblance", "accuracy")
+    answers = {probe: np.full((5, 2), value) for probe in probes}
+    return Run(name, np.array([0, 10]), answers, tuple(range(5)), ends=(5, 10))

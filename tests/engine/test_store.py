@@ -115,7 +115,7 @@ def verdict(**changes):
     evidence = Measurement.of("it", [1.0, 1.0, 1.0]).above(0.5, paper=1.0)
     item = json.loads(json.dumps(evidence.as_json()))
     numbers = {"seeds": 3, "seconds": 1.5, "departures": [], "failures": [], "evidence": [item]}
-    numbers |= {"fixed": True, "would_decide": "", "numbers": {"agrees": 1}}
+    numbers |= {"fixed": True, "would_decide": "", "exact": "", "numbers": {"agrees": 1}}
     return dict.fromkeys(words, "x") | numbers | changes
 
 

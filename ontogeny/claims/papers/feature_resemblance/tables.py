@@ -203,7 +203,8 @@ ROWS = (
 
 def as_reported(row: Row, **trained: Run) -> Iterator[Evidence]:
     """Premises are fitted; resemblance and accuracy are as the row says."""
-    run, *others = trained.values()
+    # by name: mappings of experiments come back in alphabetical order
+    run, *others = (trained[name] for name in row.trained)
     if row.first_loss:
         yield run.at(row.first_loss, FIRST_PHASE).below(0.05)
     probe, bound, paper = row.loss
