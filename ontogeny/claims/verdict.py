@@ -160,9 +160,9 @@ def judge(
     """
     verdicts = {each.name: Verdict(each, scale, [], 0, 0.0) for each in claims}
     waiting = {each.name: each for each in claims if each.evidence}
-    looks = {name: _looks(each, seeds) for name, each in waiting.items()}
+    stops = {name: _stops(each, seeds) for name, each in waiting.items()}
     while waiting:
-        numbers = {name: next(looks[name]) for name in waiting}
+        numbers = {name: next(stops[name]) for name in waiting}
         try:
             runs = _together(list(waiting.values()), execute, scale, numbers)
             in_time = True
@@ -194,8 +194,8 @@ def _in_time(
     return {name: dict(runs) for name, runs in found.items() if runs is not None}
 
 
-def _looks(claim: Claim, seeds: int | None) -> Iterator[int]:
-    return iter((seeds,) if seeds is not None else claim.seeds.looks)
+def _stops(claim: Claim, seeds: int | None) -> Iterator[int]:
+    return iter((seeds,) if seeds is not None else claim.seeds.stops)
 
 
 def _together(
@@ -231,11 +231,11 @@ def weigh(
     failures = [f"{name}: {text}" for name, run in runs.items() for text in run.failures]
     seconds = sum(run.seconds for run in runs.values())
     evidence: list[Evidence] = []
-    # one look has all of the error to itself, one of several its share
+    # one stop has all of the error to itself, one of several its share
     plan = Seeds(seeds, seeds) if fixed else judged.seeds
-    looks = tuple((n, plan.error(n)) for n in plan.looks if n <= seeds)
+    stops = tuple((n, plan.error(n)) for n in plan.stops if n <= seeds)
     try:
-        evidence = [each.judged(looks, judged.exact) for each in judged.weigh(scale, runs)]
+        evidence = [each.judged(stops, judged.exact) for each in judged.weigh(scale, runs)]
         failures += [_differs(each) for each in evidence if judged.exact and _differs(each)]
     except Exception as problem:  # of this claim alone: hours of other claims' runs are not in vain
         failures.append(f"{UNWEIGHED}: {one_line(problem)}")

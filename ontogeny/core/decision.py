@@ -2,8 +2,8 @@
 
 A claim declares the least and the most seeds that it is judged from. It is judged after the least,
 and again each time their number has doubled, until it is decided or the most is reached. Each of
-these looks has a part of the whole error to itself, so that all of them together are wrong no more
-often than stated, whatever a look depends on (a union bound). At a look one of two tests decides:
+these stops has a part of the whole error to itself, so that all of them together are wrong no more
+often than stated, whatever a stop depends on (a union bound). At a stop one of two tests decides:
 
 - Of *seeds*: each seed is a trial, in which a relation holds or does not. It is supported if the
   exact interval (Clopper and Pearson's) for the fraction of seeds in which it holds is above one
@@ -25,9 +25,9 @@ import numpy as np
 
 from .fields import ConfigError
 
-ERROR = 0.05  # the probability of a wrong decision, over all looks
-FIRST = 0.64  # of the error, for the first look: five seeds of five have a chance of 1/32
-LATER = 2 / 3  # of what is left, for each later look; the last one takes the rest
+ERROR = 0.05  # the probability of a wrong decision, over all stops
+FIRST = 0.64  # of the error, for the first stop: five seeds of five have a chance of 1/32
+LATER = 2 / 3  # of what is left, for each later stop; the last one takes the rest
 # of its error Student's test is done at: a mean of thirty skewed answers is not quite normal, and
 # with three of them it is wrong a quarter more often than it says
 CAUTION = 0.75
@@ -49,7 +49,7 @@ class Seeds:
             raise ConfigError(f"seeds from {self.least} to {self.most}: at least 1, and no fewer")
 
     @property
-    def looks(self) -> tuple[int, ...]:
+    def stops(self) -> tuple[int, ...]:
         """The numbers of seeds at which it is judged."""
         found, n = [], self.least
         while n < self.most:
@@ -58,15 +58,15 @@ class Seeds:
         return (*found, self.most)
 
     def error(self, n: int) -> float:
-        """The share of the error that the look at n seeds has."""
+        """The share of the error that the stop at n seeds has."""
         left = ERROR
-        for look in self.looks:
-            share = left * (FIRST if look == self.least else LATER)
-            share = left if look == self.most else share
-            if look == n:
+        for stop in self.stops:
+            share = left * (FIRST if stop == self.least else LATER)
+            share = left if stop == self.most else share
+            if stop == n:
                 return share
             left -= share
-        raise ConfigError(f"{n} seeds are no look: {self.looks} are")
+        raise ConfigError(f"{n} seeds are no stop: {self.stops} are")
 
 
 @cache

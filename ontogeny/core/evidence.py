@@ -92,7 +92,7 @@ class Evidence:
     along: tuple[tuple[str, float], ...] = ()  # the points of a sweep, with their means
     tested: decision.Test = "seeds"
     # the numbers of seeds at which it was judged, each with its share of the error; () is now
-    looks: tuple[tuple[int, float], ...] = ()
+    stops: tuple[tuple[int, float], ...] = ()
     exact: str = ""  # why one seed is all there is to see
     reported: Reported | None = None
     failures: tuple[str, ...] = ()
@@ -113,8 +113,8 @@ class Evidence:
             return Outcome.UNDECIDED
         if self.exact:
             return Outcome.SUPPORTED if all(self.holds) else Outcome.CONTRADICTED
-        # what was decided at one look stays decided: there it might have ended
-        sides = (self._decided(n, error) for n, error in self.looks or ((self.n, decision.ERROR),))
+        # what was decided at one stop stays decided: there it might have ended
+        sides = (self._decided(n, error) for n, error in self.stops or ((self.n, decision.ERROR),))
         return DECIDES[next((side for side in sides if side != "open"), "open")]
 
     def _decided(self, n: int, error: float) -> decision.Side:
@@ -278,15 +278,15 @@ class Evidence:
             others=_numbers(data["others"]),
             along=tuple((str(x), float(mean)) for x, mean in data["along"]),
             reported=Reported(**data["reported"]) if data["reported"] else None,
-            looks=tuple((int(n), float(error)) for n, error in data["looks"]),
+            stops=tuple((int(n), float(error)) for n, error in data["stops"]),
             failures=tuple(data["failures"]),
             notes=tuple(data["notes"]),
             **{name: data[name] for name in _PLAIN},
         )
 
-    def judged(self, looks: tuple[tuple[int, float], ...], exact: str = "") -> "Evidence":
-        """The same, decided at these looks, or known to be exact."""
-        return replace(self, looks=looks, exact=exact)
+    def judged(self, stops: tuple[tuple[int, float], ...], exact: str = "") -> "Evidence":
+        """The same, decided at these stops, or known to be exact."""
+        return replace(self, stops=stops, exact=exact)
 
 
 _PLAIN = ("bound", "tolerance", "tested", "exact", "bounded", "series", "x", "theory")

@@ -10,7 +10,7 @@ QUANTITY: _Shape = {"probe": str, "run": str, "unit": str, "operation": str, **_
 QUANTITY |= {"parts": [QUANTITY]}  # of a sum or a ratio
 _OTHER = ("tested", "exact", "series", "text", "note", "outcome", "relation")
 EVIDENCE: _Shape = {"quantity": QUANTITY, "each": [NUMBER], "others": [NUMBER], "n": SEEDS}
-EVIDENCE |= {"holds": [(bool, type(None))], "looks": [[NUMBER]], "along": [list]}
+EVIDENCE |= {"holds": [(bool, type(None))], "stops": [[NUMBER]], "along": [list]}
 EVIDENCE |= {
     "other": (dict, type(None)),
     "reported": (dict, type(None)),

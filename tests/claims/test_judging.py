@@ -56,7 +56,7 @@ def test_a_number_of_seeds_that_is_asked_for_is_kept_to():
     (verdict,) = judge([made(Seeds(5, 20))], runs_of(lambda _: [0.9] * 20, asked), seeds=4)
     assert len(asked) == 1 and verdict.seeds == 4 and verdict.outcome == Outcome.UNDECIDED
     assert verdict.command.endswith("--seeds 4")
-    # 8 of 10 are enough for nobody who looks three times, nor for one who looks once
+    # all of the error is for the one stop there is
     (verdict,) = judge([made(Seeds(5, 20))], runs_of(lambda _: [0.9] * 9 + [0], asked), seeds=10)
     assert verdict.outcome == Outcome.SUPPORTED
 
@@ -90,11 +90,11 @@ def test_a_run_that_failed_is_not_mended_by_more_seeds():
 
 
 def test_a_store_weighs_again_as_it_was_judged():
-    """Ten seeds that somebody asked for are one look; ten that a claim came to are its second."""
+    """Ten seeds that somebody asked for are one stop; ten that a claim came to are its second."""
     runs = runs_of(lambda _: [0.9] * 8 + [0.1, 0.9], [])({"x": tiny()}, {"x": 10})
     plan = made(Seeds(5, 20))
-    assert weigh(plan, Scale.LAPTOP, runs, 10).evidence[0].looks == ((5, 0.032), (10, 0.012))
-    assert weigh(plan, Scale.LAPTOP, runs, 10, fixed=True).evidence[0].looks == ((10, 0.05),)
+    assert weigh(plan, Scale.LAPTOP, runs, 10).evidence[0].stops == ((5, 0.032), (10, 0.012))
+    assert weigh(plan, Scale.LAPTOP, runs, 10, fixed=True).evidence[0].stops == ((10, 0.05),)
 
 
 @pytest.mark.parametrize(("given", "least", "most"), [({}, 5, 20), ({"seeds": 7}, 7, 7)])

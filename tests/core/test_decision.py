@@ -29,8 +29,8 @@ DISTRIBUTIONS = {
 
 
 def judged(rule, test):
-    """The side on which a claim is decided, look after look."""
-    sides = (test(n, rule.error(n)) for n in rule.looks)
+    """The side on which a claim is decided, stop after stop."""
+    sides = (test(n, rule.error(n)) for n in rule.stops)
     return next((side for side in sides if side != "open"), "open")
 
 
@@ -68,7 +68,7 @@ def test_means_decide_wrongly_as_seldom_as_stated(name, rule):
         assert sides.count(wrong) / CLAIMS <= ERROR + CHANCE
 
 
-def test_more_looks_cost_little_power():
+def test_more_stops_cost_little_power():
     """Where it holds in nine of ten seeds, twenty seeds looked at thrice decide nearly as often as
     the same twenty looked at once."""
     holds = np.random.default_rng(2).random((2000, 20)) < 0.9
@@ -79,10 +79,10 @@ def test_more_looks_cost_little_power():
 
 def test_the_error_is_spent_look_by_look():
     plan = Seeds(5, 20)
-    assert plan.looks == (5, 10, 20)
-    assert sum(map(plan.error, plan.looks)) == pytest.approx(ERROR)
-    assert Seeds(5, 5).error(5) == ERROR and Seeds(3, 7).looks == (3, 6, 7)
-    with pytest.raises(ConfigError, match="6 seeds are no look"):
+    assert plan.stops == (5, 10, 20)
+    assert sum(map(plan.error, plan.stops)) == pytest.approx(ERROR)
+    assert Seeds(5, 5).error(5) == ERROR and Seeds(3, 7).stops == (3, 6, 7)
+    with pytest.raises(ConfigError, match="6 seeds are no stop"):
         plan.error(6)
     with pytest.raises(ConfigError, match="seeds from 5 to 3"):
         Seeds(5, 3)

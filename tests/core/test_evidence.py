@@ -86,10 +86,10 @@ def test_what_is_exact_needs_one_seed_and_says_why():
 
 def test_what_was_decided_at_one_look_stays_decided():
     """There the judgement might have ended; what came after would undo it otherwise."""
-    looks = ((5, 0.032), (10, 0.012))
+    stops = ((5, 0.032), (10, 0.012))
     values = [1.0] * 5 + [0.0] * 3 + [1.0] * 2
-    assert measured(*values).above(0.5).judged(looks).outcome == SUPPORTED
-    assert measured(*values[::-1]).above(0.5).judged(looks).outcome == UNDECIDED
+    assert measured(*values).above(0.5).judged(stops).outcome == SUPPORTED
+    assert measured(*values[::-1]).above(0.5).judged(stops).outcome == UNDECIDED
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
