@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ontogeny.claims.claim import all_claims
 
-PARTS = 64
+PARTS = 128
 
 
 def turn():
