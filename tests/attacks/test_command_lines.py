@@ -50,6 +50,7 @@ OPTIONS = {
     "--json": PATHS,
     "--out": PATHS,
     "--seeds": NUMBERS,
+    "--hours": NUMBERS,
     "--seed": NUMBERS,
     "--workers": NUMBERS,
     "--scale": ["laptop", "paper", "smoke", "laptp", "", "LAPTOP"],
@@ -71,7 +72,7 @@ OPTIONS = {
 }
 COMMANDS = {
     "list": (SOME, ["--store"]),
-    "judge": (SOME, ["--scale", "--seeds", "--workers", "--on", "--json", "--store"]),
+    "judge": (SOME, ["--scale", "--seeds", "--workers", "--on", "--hours", "--json", "--store"]),
     "show": (CLAIM, ["--scale", "--store"]),
     "sweep": (CLAIM, ["--set", "--sweep", "--scale", "--seeds", "--workers", "--out", "--json"]),
     "runs": (None, ["--store"]),

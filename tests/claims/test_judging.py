@@ -7,6 +7,9 @@ from small import tiny
 from ontogeny import Outcome, Paper, Run, Scale, Seeds
 from ontogeny.claims.claim import CLAIMS, Claim, claim
 from ontogeny.claims.verdict import judge, weigh
+from ontogeny.engine.execute import execute as execute_for_real
+from ontogeny.engine.progress import Counted
+from ontogeny.engine.schedule import OutOfTime
 
 PAPER = Paper("test", "A test", "https://example.org")
 
@@ -104,3 +107,43 @@ def test_a_claim_says_how_many_seeds(given, least, most):
         assert (CLAIMS["counted"].seeds.least, CLAIMS["counted"].seeds.most) == (least, most)
     finally:
         CLAIMS.pop("counted", None)
+
+
+def test_what_is_not_run_in_time_is_said_and_what_was_decided_stands():
+    given = {"sure": [0.9] * 5, "open": [0.9] * 4 + [0.1], "late": [0.9] * 5}
+    done = runs_of(lambda label: given[label.partition(":")[0]], [])
+
+    def execute(experiments, seeds):
+        if max(seeds.values()) > 5 or "late: x" in experiments:
+            raise OutOfTime
+        return done(experiments, seeds)
+
+    def recall(experiments, seeds):
+        return None
+
+    claims = [made(Seeds(5, 20), name) for name in ("sure", "open")]
+    sure, open_ = judge(claims, execute, recall=recall)
+    assert sure.outcome == Outcome.SUPPORTED
+    # its second round was not run: the first one stands
+    assert (open_.outcome, open_.seeds, open_.failures) == (Outcome.UNDECIDED, 5, [])
+    (late,) = judge([made(Seeds(5, 20), "late")], execute, recall=recall)
+    assert late.outcome == Outcome.UNDECIDED and "the time was over" in late.failures[0]
+    (found,) = judge(
+        [made(Seeds(5, 20), "late")],
+        execute,
+        recall=lambda experiments, seeds: {
+            name: runs[f"late: {name}"]
+            for name, runs in [("x", done({"late: x": None}, {"late: x": seeds}))]
+        },
+    )
+    assert found.outcome == Outcome.SUPPORTED and found.seeds == 5
+
+
+def test_work_ends_when_its_time_is_over(store):
+    """As an interrupt ends it: what was done is kept, and the next one goes on from there."""
+    watch = Counted()
+    watch.deadline = 0.0
+    with pytest.raises(OutOfTime):
+        execute_for_real({"x": tiny()}, 2, store=store, progress=watch)
+    watch.deadline = None
+    assert len(execute_for_real({"x": tiny()}, 2, store=store, progress=watch)["x"].seeds) == 2

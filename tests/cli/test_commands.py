@@ -197,6 +197,7 @@ def test_runs_lists_and_prunes(folder):
         (["explore", "--port", "99999", "--no-open"], "--port 99999"),
         (["judge", CHEAP, "--seeds", "0"], "seeds must be at least 1, not 0"),
         (["judge", CHEAP, "--workers", "-1"], "--workers must be at least 0"),
+        (["judge", CHEAP, "--hours", "0"], "--hours must be more than 0"),
         (["show", "joint"], "could be any of"),
         (["sweep", CHEAP, "--set", "task.ration=3"], "did you mean 'task.ratio'"),
         (["sweep", CHEAP, "--set", "traned.task.ratio=3"], "did you mean 'trained.task.ratio'"),
