@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core import words
-from ..core.decision import Seeds, seeds_to_decide
+from ..core.decision import Seeds
 from ..core.errors import one_line
 from ..core.evidence import Agreement, Evidence, Outcome
 from ..core.external import AnyExperiment
@@ -74,7 +74,7 @@ class Verdict:
         or no number of seeds would."""
         if self.outcome != Outcome.UNDECIDED or not self.open or self.seeds < 2:
             return ""
-        enough = [seeds_to_decide(each.holds) for each in self.open]
+        enough = [each.seeds_to_decide for each in self.open]
         known = [number for number in enough if number is not None]
         if len(known) < len(enough):
             return "no number of seeds in reach: it holds in about half of them"

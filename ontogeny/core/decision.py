@@ -127,14 +127,30 @@ def interval(values: np.ndarray) -> tuple[float, float]:
     return mean_bounds(values, (1 - CONFIDENCE) / 2)
 
 
-def seeds_to_decide(holds: Sequence[bool | None], most: int = 1000) -> int | None:
-    """About how many seeds in all would decide, if further ones are like these; None if more than
-    `most`."""
+MANY = 1000  # seeds: more are in nobody's reach
+
+
+def seeds_to_decide(holds: Sequence[bool | None]) -> int | None:
+    """About how many seeds in all would decide, if further ones are like these; None if too many
+    to be had."""
     n, yes = len(holds), sum(each is True for each in holds)
     share = (yes + 0.5) / (n + 1)  # never none and never all: the next seed may differ
-    for more in range(n + 1, most + 1):
+    for more in range(n + 1, MANY + 1):
         expected = round(share * more)
         low, high = share_interval(expected, more, ERROR / 2)
         if low > 0.5 or high < 0.5:
+            return more
+    return None
+
+
+def means_to_decide(low: np.ndarray, high: np.ndarray) -> int | None:
+    """The same of what is judged by its mean: from the mean so far, and how much seeds differ."""
+    for more in range(len(low) + 1, MANY + 1):
+        reach = quantile(more - 1, CAUTION * ERROR / 2) / more**0.5
+        bounds = [
+            (float(np.mean(each)), reach * float(np.std(each, ddof=1))) for each in (low, high)
+        ]
+        inside = all(mean > half for mean, half in bounds)
+        if inside or any(mean < -half for mean, half in bounds):
             return more
     return None

@@ -125,6 +125,13 @@ class Evidence:
         return "open" if self.bounded else decision.by_mean(low[:n], high[:n], error)
 
     @property
+    def seeds_to_decide(self) -> int | None:
+        """About how many seeds in all would decide it; None if too many to be had."""
+        if self.tested == "seeds" or self.bounded:
+            return decision.seeds_to_decide(self.holds)
+        return decision.means_to_decide(*self._margins)
+
+    @property
     def decides(self) -> bool:
         """Whether the finding rests on it."""
         return self.relation not in NOTHING

@@ -11,6 +11,7 @@ from ontogeny.core.decision import (
     by_mean,
     by_seeds,
     interval,
+    means_to_decide,
     seeds_to_decide,
     share_interval,
 )
@@ -124,3 +125,12 @@ def test_how_many_seeds_would_decide_follows_from_how_it_went():
     assert seeds_to_decide([True] * 4 + [False]) in range(8, 20)
     assert seeds_to_decide([True, False] * 5) is None  # half of them: no number in reach
     assert seeds_to_decide([True] * 7 + [False] * 3) > seeds_to_decide([True] * 9 + [False])
+
+
+def test_how_many_seeds_a_mean_needs_follows_from_how_much_they_differ():
+    near, far = np.array([0.5, 1.5, -0.5]), np.array([0.1, 1.5, -1.0])
+    assert by_mean(near, near) == "open"
+    assert 3 < means_to_decide(near, near) < means_to_decide(far, far)
+    assert means_to_decide(np.array([-1.0, 1.0]), np.array([-1.0, 1.0])) is None  # at the boundary
+    # inside a tolerance both ends have to be away from zero
+    assert means_to_decide(near, near + 10) == means_to_decide(near, near)
