@@ -94,7 +94,7 @@ def test_numbers_are_short_and_what_is_missing_is_a_dash():
 def test_the_readmes_row_sets_our_number_beside_the_papers():
     table = tables.markdown([ROW])
     assert "| ✗ contradicted | 1 of 2 agree | `it_holds` | Table 1 |" in table
-    assert "joint: final accuracy = 1 (1), **late: final resemblance = 0.9342 (0.7116)**" in table
+    assert "joint: final accuracy = 1 (1 ✓), **late: final resemblance = 0.9342 (0.7116 ≠)**" in table
     assert table.startswith("### a-paper: 1 contradicted")
     assert table.endswith("1 claims: 1 contradicted.")
 
@@ -104,6 +104,12 @@ def test_a_row_without_the_papers_numbers_shows_ours_and_whose_they_are():
     table = tables.markdown([ROW | {"evidence": found}])
     compared = "joint: final accuracy − late: final resemblance = 0.06579"
     assert f"| joint: final accuracy = 1, {compared} |" in table
+
+
+def test_a_number_that_disagrees_is_seen_though_the_finding_holds():
+    found = [JOINT.above(0.5).as_json(), LATE.reported(0.4326).as_json()]
+    table = tables.markdown([ROW | {"outcome": "supported", "evidence": found}])
+    assert "| late: final resemblance = 0.9342 (0.4326 ≠) |" in table
 
 
 def test_an_experiment_is_outlined_by_the_paths_that_sweep_takes():
