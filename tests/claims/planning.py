@@ -1,6 +1,6 @@
 """Plans all claims together, as `judge all` does from nothing, and weighs stand-ins of their runs.
 
-A program of its own (`python planning.py SCALE…`): without the checks of types that tests run
+A program of its own (`python planning.py SCALE`): without the checks of types that tests run
 under, tracing takes a third of the time, and what is traced for the plan tells the shapes of
 answers too.
 """
@@ -83,5 +83,4 @@ def main(scale):
 
 if __name__ == "__main__":
     collect_seldom()  # as the command does: traced programs are many objects that live long
-    # one program for all scales: what is alike in them is traced once
-    print(json.dumps({scale: main(Scale(scale)) for scale in sys.argv[1:]}))
+    print(json.dumps(main(Scale(sys.argv[1]))))
