@@ -236,7 +236,8 @@ def weigh(
     stops = tuple((n, plan.error(n)) for n in plan.stops if n <= seeds)
     try:
         evidence = [each.judged(stops, judged.exact) for each in judged.weigh(scale, runs)]
-        failures += [_differs(each) for each in evidence if judged.exact and _differs(each)]
+        if judged.exact:
+            failures += filter(None, map(_differs, evidence))
     except Exception as problem:  # of this claim alone: hours of other claims' runs are not in vain
         failures.append(f"{UNWEIGHED}: {one_line(problem)}")
     return Verdict(judged, scale, evidence, seeds, seconds, failures, changes, fixed)

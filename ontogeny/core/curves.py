@@ -64,17 +64,16 @@ def _crossing(xs: np.ndarray, values: np.ndarray, level: float) -> float:
 def monotone(points: Mapping[Any, Measurement], rises: bool) -> Evidence:
     """Whether a measurement rises, or falls, from each point of a sweep to the next."""
     found = list(points.values())
-    pairs = list(pairwise(found if rises else found[::-1]))
-    with np.errstate(invalid="ignore"):
-        # the least step decides, so that every one of them has to be right
-        steps, least, most = (
-            np.min(each, axis=0)
-            for each in (
-                [after.values - before.values for before, after in pairs],
-                [after.at_least - before.at_most for before, after in pairs],
-                [after.at_most - before.at_least for before, after in pairs],
-            )
+    gaps = [after - before for before, after in pairwise(found if rises else found[::-1])]
+    # the least step decides, so that every one of them has to be right
+    steps, least, most = (
+        np.min(each, axis=0)
+        for each in (
+            [gap.values for gap in gaps],
+            [gap.at_least for gap in gaps],
+            [gap.at_most for gap in gaps],
         )
+    )
     first, known = found[0].quantity, all(each.least_values is None for each in found)
     step = Measurement(
         # of points that are runs of their own, what they have in common

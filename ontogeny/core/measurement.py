@@ -104,7 +104,8 @@ class Measurement:
         return self._joined("+", other, self.values + other.values, least, most)
 
     def __sub__(self, other: "Measurement") -> "Measurement":
-        least, most = self.at_least - other.at_most, self.at_most - other.at_least
+        with np.errstate(invalid="ignore"):  # of two that are only known to be large
+            least, most = self.at_least - other.at_most, self.at_most - other.at_least
         return self._joined("−", other, self.values - other.values, least, most)
 
     def __truediv__(self, other: "Measurement") -> "Measurement":
@@ -157,9 +158,8 @@ class Measurement:
     ) -> Evidence:
         """Is it larger than the other, seed by seed, by more than this?"""
         # paired by seed: what a seed makes harder for both cancels
-        with np.errstate(invalid="ignore"):
-            least, most = self.at_least - other.at_most, self.at_most - other.at_least
-        holds = surely(least > by, ~(most <= by))
+        gap = self - other
+        holds = surely(gap.at_least > by, ~(gap.at_most <= by))
         return self.evidence(Relation.EXCEEDS, holds, paper, other, bound=by)
 
     def near(
@@ -174,9 +174,8 @@ class Measurement:
         self, other: "Measurement", *, within: float, paper: float | Reported | None = None
     ) -> Evidence:
         """Is it equal to the other, seed by seed, up to a tolerance?"""
-        with np.errstate(invalid="ignore"):
-            least, most = self.at_least - other.at_most, self.at_most - other.at_least
-        holds = _inside(least, most, -within, within)
+        gap = self - other
+        holds = _inside(gap.at_least, gap.at_most, -within, within)
         paper = _reported(paper, within=within)
         return self.evidence(Relation.AGREES, holds, paper, other, tolerance=within)
 

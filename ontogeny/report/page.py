@@ -175,6 +175,7 @@ def _section(
     standing: Standing, runs: Mapping[str, str], swept: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     claim, verdict, scale = standing.claim, standing.verdict, str(standing.scale)
+    evidence = tables.read(verdict)
     return {
         # links to a claim by its name must go on working
         "id": claim.name if scale == "laptop" else f"{claim.name}.{scale}",
@@ -182,8 +183,8 @@ def _section(
         "paper": claim.paper,
         "note": standing.note,
         "runs": runs,
-        "evidence": tables.read(verdict),
-        "points": [_point(item) for item in tables.read(verdict) if item.x is not None],
+        "evidence": evidence,
+        "points": [_point(item) for item in evidence if item.x is not None],
         "environment": standing.environment,
         "experiments": {
             name: outline(serialize(each)) for name, each in claim.named(standing.scale).items()
