@@ -33,6 +33,9 @@ class Paper:
     authors: str = ""  # where the document names them
 
 
+COSTLY = Seeds(5, 10)
+"""For claims of which a seed takes half a minute of a core or more."""
+
 Found = Callable[..., Iterator[Evidence]]
 Departure = str | Callable[[Scale], str]
 Flat = tuple[list[tuple[str, AnyExperiment]], Any]  # experiments with their names; their tree

@@ -16,7 +16,7 @@ from ....theory.template_sets import (
     random_templates,
     raven,
 )
-from ...claim import Departure, claim
+from ...claim import COSTLY, Departure, claim
 from ...scale import Scale, Sizes
 from . import published
 from .setting import (
@@ -190,7 +190,7 @@ for row in ROWS:
 
 
 @claim(
-    PAPER, "Appendix B.1, mimetic initialisation",
+    PAPER, "Appendix B.1, mimetic initialisation", seeds=COSTLY,
     departures=(*OURS, "W_Q W_Kᵀ starts as 0.7 Z + 0.7 I"),
     mimetic=lambda scale: trained(scale, ENDS_OR_TAIL, FEW(scale), model=MimeticTransformer),
     plain=lambda scale: trained(scale, ENDS_OR_TAIL, FEW(scale)),

@@ -13,7 +13,7 @@ from ....theory.template import parse_all
 from ....theory.template_kernel import TemplateKernel, learning_curve, samples_to_learn
 from ....theory.template_sets import random_templates
 from ....training.kernel import seen_by
-from ...claim import claim
+from ...claim import COSTLY, claim
 from ...scale import Sizes
 from .setting import KERNEL, OURS, PAPER, RIDGE, TASKS, learnt, regressed_upto, trained
 
@@ -42,6 +42,7 @@ def _theory(name: str) -> tuple[TemplateKernel, np.ndarray]:
 @claim(
     PAPER,
     "Lemma 4.5, made quantitative (ours)",
+    seeds=COSTLY,
     departures=KERNEL,
     by_task={
         name: regressed_upto(templates, REGRESSION_SAMPLES)
@@ -73,6 +74,7 @@ TRAINED_SAMPLES = Sizes(
 @claim(
     PAPER,
     "Section 4.3, conditioning and sample efficiency of trained transformers (ours)",
+    seeds=5,
     departures=OURS,
     by_task=lambda scale: {
         name: trained(scale, templates, TRAINED_SAMPLES(scale))

@@ -16,7 +16,7 @@ from ....theory.template_sets import (
     SAME_DIFFERENT,
     majority,
 )
-from ...claim import claim, untested
+from ...claim import COSTLY, claim, untested
 from ...scale import Scale, Sizes
 from . import published
 from .setting import (
@@ -184,6 +184,7 @@ def _copying(scale: Scale, identity: Mapping[str, Any]) -> dict[int, dict[int, E
 @claim(
     PAPER,
     "Figure 5a",
+    seeds=COSTLY,
     departures=COPYING,
     by_width=lambda scale: _copying(scale, NO_IDENTITY),
 )
@@ -238,6 +239,7 @@ COMPARED: dict[str, dict[str, Any]] = {
 @claim(
     PAPER,
     "Figure 21",
+    seeds=COSTLY,
     departures=(*IDENTITIES, *UNREAD),
     by_architecture=lambda scale: {
         name: trained(scale, ENDS_OR_TAIL, FEW(scale), **changes)
@@ -286,6 +288,7 @@ MAJORITIES = (2, 4, 6)
 @claim(
     PAPER,
     "Figure 16",
+    seeds=COSTLY,
     departures=OURS,
     by_task=lambda scale: {
         "pairs or turns": trained(scale, PAIRS_OR_TURNS, FEW(scale)),
@@ -311,6 +314,7 @@ def majorities_of_longer_strings_are_harder(by_task: Mapping[str, Runs]) -> Iter
 @claim(
     PAPER,
     "Figure 22",
+    seeds=COSTLY,
     departures=IDENTITIES,
     kq_identity=lambda scale: {
         length: trained(scale, majority(length), FEW(scale), **KQ_IDENTITY) for length in MAJORITIES

@@ -8,11 +8,10 @@ from ....core.measurement import Measurement
 from ....core.run import Run
 from ....tasks.lego import split_of
 from ....theory.dilution import diluted, weight
-from ...claim import claim
-from .setting import PAPER, TRAINED, attended, leakage, rollout, trained_on_c6, trained_on_s5
+from .setting import attended, leakage, of_both_groups, rollout
 
 
-@claim(PAPER, "Figure 2", departures=TRAINED, cyclic=trained_on_c6, symmetric=trained_on_s5)
+@of_both_groups("Figure 2")
 def attention_concentrates_on_two_clauses(cyclic: Run, symmetric: Run) -> Iterator[Evidence]:
     """Trained on chains of five, each answer gives most of its attention to two clauses: to the
     predicate that begins at its variable, and to itself; in both groups."""
@@ -22,7 +21,7 @@ def attention_concentrates_on_two_clauses(cyclic: Run, symmetric: Run) -> Iterat
         yield run.final(attended("itself", 5)).least().above(0.2)
 
 
-@claim(PAPER, "Figure 5", departures=TRAINED, cyclic=trained_on_c6, symmetric=trained_on_s5)
+@of_both_groups("Figure 5")
 def retrieval_goes_by_variable_and_not_by_position(
     cyclic: Run, symmetric: Run
 ) -> Iterator[Evidence]:
@@ -48,7 +47,7 @@ def _decline(found: Measurement) -> Measurement:
     return first - found.map(lambda values: values[:, -third:].mean(axis=1), f"{name}, last third")
 
 
-@claim(PAPER, "Figure 6", departures=TRAINED, cyclic=trained_on_c6, symmetric=trained_on_s5)
+@of_both_groups("Figure 6")
 def attention_to_predicates_falls_along_s5_chains(
     cyclic: Run, symmetric: Run
 ) -> Iterator[Evidence]:
@@ -64,7 +63,7 @@ def attention_to_predicates_falls_along_s5_chains(
     yield _decline(cyclic.final(attended("predicate", 20))).below(0.05)
 
 
-@claim(PAPER, "Figure 7", departures=TRAINED, cyclic=trained_on_c6, symmetric=trained_on_s5)
+@of_both_groups("Figure 7")
 def attention_to_the_answer_falls_along_c6_chains(
     cyclic: Run, symmetric: Run
 ) -> Iterator[Evidence]:
@@ -77,13 +76,7 @@ def attention_to_the_answer_falls_along_c6_chains(
     yield _decline(symmetric.final(attended("itself", 20))).below(0.05)
 
 
-@claim(
-    PAPER,
-    "Section 6.2, dilution; counted (ours)",
-    departures=TRAINED,
-    cyclic=trained_on_c6,
-    symmetric=trained_on_s5,
-)
+@of_both_groups("Section 6.2, dilution; counted (ours)")
 def counting_clauses_predicts_attention_leakage(cyclic: Run, symmetric: Run) -> Iterator[Evidence]:
     """The attention leakage in chains of 10, 20 and 40 is predicted from chains of 5, with nothing
     fitted: every other clause in sight takes as much as one takes there."""

@@ -11,7 +11,7 @@ from ....models.clauses import ClauseTransformer
 from ....probes.lego import Gap
 from ....tasks.lego import Lego, split_of
 from ....training.descent import AdamW
-from ...claim import claim
+from ...claim import COSTLY, claim
 from ...scale import Scale, Sizes
 from .setting import CYCLIC, PAPER, SYMMETRIC, curve, length_generalization, rollout, solved_length
 
@@ -85,6 +85,7 @@ def _table(cyclic: Mapping[str, Run], symmetric: Mapping[str, Run]) -> Iterator[
 @claim(
     PAPER,
     "Figure 1a, ingredient by ingredient: a fixed training set (ours)",
+    seeds=5,
     departures=SMALLER,
     cyclic=lambda scale: _group(scale, CYCLIC, FIXED_SET),
     symmetric=lambda scale: _group(scale, SYMMETRIC, FIXED_SET),
@@ -105,6 +106,7 @@ def on_a_fixed_training_set_cyclic_groups_generalize_farther(
 @claim(
     PAPER,
     "Figure 1a, ingredient by ingredient: fresh samples (ours)",
+    seeds=5,
     departures=SMALLER,
     cyclic=lambda scale: _group(scale, CYCLIC, FRESH),
     symmetric=lambda scale: _group(scale, SYMMETRIC, FRESH),
@@ -143,6 +145,7 @@ def _lengths(groups: Mapping[str, Run]) -> dict[str, Measurement]:
 @claim(
     PAPER,
     "Section 5, distractors: the number of values (ours)",
+    seeds=COSTLY,
     departures=EMBEDDED,
     groups=lambda scale: _groups(scale, "C3", "C6", "C12", "C25"),
 )
@@ -163,6 +166,7 @@ ACTIONS = {"C5": 5, "D5": 10, "A5": 60, "S5": 120}
 @claim(
     PAPER,
     "Section 5, distractors: the number of actions (ours)",
+    seeds=COSTLY,
     departures=EMBEDDED,
     groups=lambda scale: _groups(scale, *ACTIONS),
 )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from ....core.curves import falls_below
 from ....core.evidence import Evidence
@@ -13,7 +14,7 @@ from ....probes.behaviour import Accuracy, Loss
 from ....probes.lego import AttentionLeakage, ClauseAttention, Gap, Retrieval, RolloutAccuracy
 from ....tasks.lego import Lego, split_of
 from ....training.descent import AdamW
-from ...claim import Paper
+from ...claim import COSTLY, Paper, claim
 from ...scale import Scale, Sizes
 
 PAPER = Paper(
@@ -124,3 +125,14 @@ def trained_on_c6(scale: Scale) -> Experiment:
 def trained_on_s5(scale: Scale) -> Experiment:
     """The symmetric group in that setting."""
     return as_in_the_text(scale, SYMMETRIC)
+
+
+of_both_groups = partial(
+    claim,
+    PAPER,
+    seeds=COSTLY,
+    departures=TRAINED,
+    cyclic=trained_on_c6,
+    symmetric=trained_on_s5,
+)
+"""A claim about both groups in that setting."""

@@ -17,7 +17,7 @@ from ....probes.facts import Hallucination, RelationEntropy, RelationLoss, Relat
 from ....tasks.facts import Facts
 from ....theory.hallucination import sequential
 from ....training.descent import AdamW, GradientDescent
-from ...claim import claim
+from ...claim import COSTLY, claim
 from ...scale import Scale, Sizes
 from .setting import PAPER
 
@@ -200,6 +200,7 @@ ORDERED = "each step takes {} fresh samples; evaluations are {} steps apart"
 @claim(
     PAPER,
     "Slides: training dynamics, theorem; arXiv 2412.06538, Figure 5",
+    seeds=COSTLY,
     headline=True,
     departures=(ORDERED.format("1,024", 64),),
     trained=learning(16, 4, 8),

@@ -15,7 +15,7 @@ from ....probes.hops import HopAttention, HopsByLayer
 from ....tasks.hops import Hops, split_of
 from ....training.descent import AdamW
 from ....training.hops import BuiltHops
-from ...claim import claim
+from ...claim import COSTLY, claim
 from ...scale import Scale, Sizes
 from .setting import PAPER
 
@@ -131,6 +131,7 @@ def hard_hops_are_learnt_only_with_easy_ones(
 @claim(
     PAPER,
     "Slides: hops are learnt incrementally, layer by layer; arXiv 2505.23683",
+    seeds=COSTLY,
     departures=HOPS_DEPARTURES,
     mixture=lambda scale: _probed(scale, 8),
 )
@@ -152,6 +153,7 @@ def hops_are_learnt_in_order_and_layer_by_layer(mixture: Run) -> Iterator[Eviden
 @claim(
     PAPER,
     "arXiv 2505.23683, without a readout after each layer (ours)",
+    seeds=COSTLY,
     departures=(
         HOPS_DEPARTURES[0],
         "one layer more than log₂ k + 1, all answers read after the last",
@@ -179,6 +181,7 @@ def _cost(run: Run, hops: int) -> Measurement:
 @claim(
     PAPER,
     "Slides: exp(k) against O(k) samples; arXiv 2505.23683, theorems",
+    seeds=COSTLY,
     departures=HOPS_DEPARTURES,
     # four hops alone are not learnt already: eight would only cost time
     hard=lambda scale: {k: hopping(scale, k, "hardest") for k in COSTS(scale)[:3]},

@@ -15,7 +15,7 @@ from ....training.descent import AdamW
 from ....training.induction import BuiltHead
 from ....training.momentum import Momentum
 from ....training.population import PopulationStep
-from ...claim import claim
+from ...claim import COSTLY, claim
 from ...scale import Scale, Sizes
 from .setting import PAPER
 
@@ -59,6 +59,7 @@ def full(scale: Scale, depth: int) -> Experiment:
 @claim(
     PAPER,
     "Slides: one-layer and two-layer transformers",
+    seeds=COSTLY,
     departures=(
         Sizes(
             laptop="width 64, 128 characters, batches of 32, 500 steps at 3e-3 (the paper's: 128, "

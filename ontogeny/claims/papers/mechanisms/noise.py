@@ -14,7 +14,7 @@ from ....probes.weights import SoftRank, TruncatedAccuracy
 from ....tasks.triggers import Triggers
 from ....training.descent import GradientDescent
 from ....training.momentum import Momentum
-from ...claim import claim
+from ...claim import COSTLY, claim
 from ...scale import Scale, Sizes
 from .setting import PAPER
 
@@ -128,6 +128,7 @@ def _sampled(vocab: int) -> Experiment:
 @claim(
     PAPER,
     "Slides: theorem (O(1) against O(N) samples); arXiv 2406.03068",
+    seeds=COSTLY,
     departures=(
         "one trigger, at both ends of 24 positions, one-hot embeddings, uniform bigrams",
         "one sequence a step at a learning rate of 0.01; the paper: one step on all sequences",
