@@ -20,6 +20,7 @@ from ..core.fields import ConfigError
 from ..core.run import Run
 from ..engine.environment import missing
 from ..engine.serialize import digest, record
+from .departures import departures
 from .scale import Scale, at, in_few_steps
 
 
@@ -37,7 +38,6 @@ COSTLY = Seeds(5, 10)
 """For claims of which a seed takes half a minute of a core or more."""
 
 Found = Callable[..., Iterator[Evidence]]
-Departure = str | Callable[[Scale], str]
 Flat = tuple[list[tuple[str, AnyExperiment]], Any]  # experiments with their names; their tree
 
 
@@ -53,7 +53,7 @@ class Claim:
     evidence: Found | None
     seeds: Seeds = field(default_factory=Seeds)
     headline: bool = False
-    departures: tuple[Departure, ...] = ()
+    departures: tuple[str, ...] = ()  # those that are no field's
     untested: str = ""
     exact: str = ""  # why all seeds give the same: nothing is drawn
     of: str = ""  # the pretrained model that it is asked of, where that is for the asker to say
@@ -71,8 +71,9 @@ class Claim:
         return sorted(self.evidence(**arguments), key=lambda each: not each.decides)
 
     def departures_at(self, scale: Scale) -> list[str]:
-        """In what our setting differs from the paper's."""
-        return [text for text in (at(scale, each) for each in self.departures) if text]
+        """In what our setting differs from the paper's: computed for fields, told for the rest."""
+        computed = departures(self.named(scale), self.named(Scale.PAPER))
+        return [*(computed if self.evidence else ()), *self.departures]
 
     def digest(self, scale: Scale) -> str:
         """Changes when what the claim runs changes."""
@@ -103,7 +104,7 @@ def claim(
     says: str = "",
     seeds: int | Seeds = Seeds(),  # noqa: B008 a frozen record
     headline: bool = False,
-    departures: tuple[Departure, ...] = (),
+    departures: tuple[str, ...] = (),
     exact: str = "",
     extra: str = "",
     **experiments: Any,

@@ -13,7 +13,16 @@ from ....tasks.lego import Lego, split_of
 from ....training.descent import AdamW
 from ...claim import COSTLY, claim
 from ...scale import Scale, Sizes
-from .setting import CYCLIC, PAPER, SYMMETRIC, curve, length_generalization, rollout, solved_length
+from .setting import (
+    CYCLIC,
+    PAPER,
+    SIZES,
+    SYMMETRIC,
+    curve,
+    length_generalization,
+    rollout,
+    solved_length,
+)
 
 
 class Setting(NamedTuple):
@@ -40,13 +49,7 @@ FRESH = {
 INGREDIENT_STEPS = Sizes(laptop=8000, paper=40000)
 INGREDIENT_WIDTH = Sizes(laptop=64, paper=128)
 INGREDIENT_VARIABLES = Sizes(laptop=100, paper=200)
-SMALLER = (
-    lambda scale: (
-        f"{INGREDIENT_VARIABLES(scale)} variables, width {INGREDIENT_WIDTH(scale)}, "
-        f"{2 * INGREDIENT_WIDTH(scale)} neurons, batches of 128, "
-        f"{INGREDIENT_STEPS(scale):,} steps of Adam"
-    ),
-)
+INGREDIENTS = (SIZES, "batches of 128 and the steps of Adam are ours")
 
 
 def _ingredients(scale: Scale, action: str, setting: Setting) -> Experiment:
@@ -86,7 +89,7 @@ def _table(cyclic: Mapping[str, Run], symmetric: Mapping[str, Run]) -> Iterator[
     PAPER,
     "Figure 1a, ingredient by ingredient: a fixed training set (ours)",
     seeds=5,
-    departures=SMALLER,
+    departures=INGREDIENTS,
     cyclic=lambda scale: _group(scale, CYCLIC, FIXED_SET),
     symmetric=lambda scale: _group(scale, SYMMETRIC, FIXED_SET),
 )
@@ -107,7 +110,7 @@ def on_a_fixed_training_set_cyclic_groups_generalize_farther(
     PAPER,
     "Figure 1a, ingredient by ingredient: fresh samples (ours)",
     seeds=5,
-    departures=SMALLER,
+    departures=INGREDIENTS,
     cyclic=lambda scale: _group(scale, CYCLIC, FRESH),
     symmetric=lambda scale: _group(scale, SYMMETRIC, FRESH),
 )
@@ -130,7 +133,7 @@ def on_fresh_samples_the_residual_stream_decides(
     yield from _table(cyclic, symmetric)
 
 
-EMBEDDED = (*SMALLER, "embeddings, a fixed training set of 20,000")
+EMBEDDED = (*INGREDIENTS, "embeddings, a fixed training set of 20,000")
 
 
 def _groups(scale: Scale, *names: str) -> dict[str, Experiment]:

@@ -33,14 +33,14 @@ EVALUATIONS = 6
 # need not be attended to
 MODEL = ClauseTransformer(one_hot=True)
 CLAUSES = {"predicate": "the predicate", "itself": "itself"}
-SIZES = "the sizes did not survive: 200 variables, batches of 256, width 128, 256 neurons"
+SIZES = (
+    "variables, batches, width and neurons are ours at the paper's scale too: of the paper's "
+    "sizes a learning rate of 1e-4 and 300 epochs survived"
+)
 TRAINED = (
-    Sizes(
-        laptop="a fixed training set of 20,000, 6,000 steps of Adam at 1e-3 "
-        "(77 epochs; paper: 1e-4, 300)",
-        paper="a fixed training set of 50,000, 60,000 steps of Adam at 1e-4 (about 300 epochs)",
-    ),
-    SIZES + "; one-hot clauses, no residual stream and no norms, as in the paper's theory",
+    SIZES,
+    "a fixed training set, of a size that is ours; one-hot clauses, no residual stream and no "
+    "norms, as in the paper's theory",
 )
 
 

@@ -50,8 +50,6 @@ GPT2_TUPLES = Sizes(laptop=50, paper=100)
 GPT2_LEARNING_RATE = Sizes(laptop=1e-3, paper=1e-4)
 GPT2_STEPS = Sizes(laptop=120, paper=400)
 GPT2_DEPARTURES = (
-    Sizes(laptop="a 4-layer GPT-2 of width 256 instead of 12 layers of width 768", paper=""),
-    Sizes(laptop="50 tuples instead of 100", paper=""),
     "AdamW's learning rate and steps are ours: the paper's did not survive",
     "features are read after the last but one block, at the last token of `entity r2`",
 )

@@ -9,7 +9,7 @@ from ....core.curves import monotone
 from ....core.evidence import Evidence, Reported
 from ....core.measurement import Measurement
 from ....core.run import Run
-from ...claim import Departure, claim
+from ...claim import claim
 from .setting import (
     ALL_RATIOS,
     FIRST_PHASE,
@@ -71,7 +71,7 @@ class Row(NamedTuple):
     says: str
     where: str
     trained: Mapping[str, Any]  # the row's own experiment, then one that it is compared with
-    departures: tuple[Departure, ...]
+    departures: tuple[str, ...]
     loss: tuple[str, float, float]  # a probe, our bound and the paper's value
     resemblance: Asked
     accuracy: Asked

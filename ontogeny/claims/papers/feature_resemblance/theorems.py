@@ -189,7 +189,7 @@ def resemblance_rises_with_depth_in_linear_networks(deep: Run) -> Iterator[Evide
 @claim(
     PAPER,
     "Figure 1, GPT-2",
-    departures=(*GPT2_DEPARTURES[:1], GPT2_DEPARTURES[2], "20 labels, two inputs each"),
+    departures=(GPT2_DEPARTURES[0], "20 labels, two inputs each"),
     deep=deep_gpt2,
 )
 def resemblance_rises_with_depth_in_gpt2(deep: Run) -> Iterator[Evidence]:

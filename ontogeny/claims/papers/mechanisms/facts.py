@@ -28,11 +28,7 @@ HEADS = 8
 FACTS_STEPS = Sizes(laptop=8192, paper=16384)
 FACTS_LENGTH = Sizes(laptop=8, paper=32)
 FACTS_ROWS = Sizes(laptop=256, paper=1024)
-SMALLER = Sizes(
-    laptop="sequences of 8 tokens, batches of 256, 8,192 steps at learning rate 0.01 (the paper's: "
-    "32, 1,024, 16,384, the best of three)",
-    paper="learning rate 0.01 (the paper's: the best of three)",
-)
+ONE_RATE = "learning rate 0.01 (the paper's: the best of three)"
 
 
 def recalling(
@@ -102,11 +98,7 @@ def _by_width(scale: Scale) -> dict[int, dict[float, Experiment]]:
 @claim(
     PAPER,
     "Slides: factual recall, theorem; arXiv 2412.06538, Figure 4, left",
-    departures=(
-        SMALLER,
-        Sizes(laptop="d = 8, 12, 16 (the paper's: 8 to 181)", paper=""),
-        "subjects on a grid below the guide line, the crossing interpolated",
-    ),
+    departures=(ONE_RATE, "subjects on a grid below the guide line, the crossing interpolated"),
     by_width=_by_width,
 )
 def facts_stored_grow_with_parameters(
@@ -143,11 +135,7 @@ TRADES = {
 @claim(
     PAPER,
     "arXiv 2412.06538, Figure 4, right",
-    departures=(
-        SMALLER,
-        Sizes(laptop="4,096 steps", paper=""),
-        "five points of the published grid of 13 × 14",
-    ),
+    departures=(ONE_RATE, "five points of the published grid of 13 × 14"),
     by_shape=lambda scale: {
         name: recalling(scale, 32, 32, 32, heads, 8, mlp_width, TRADE_STEPS)
         for name, (heads, mlp_width) in TRADES.items()

@@ -189,7 +189,7 @@ def _matrices(scale: Scale) -> dict[int, dict[float, Experiment]]:
 @claim(
     PAPER,
     "Slides: capacity ≈ number of parameters; arXiv 2412.06538, Figure 1, left",
-    departures=(Sizes(laptop="d = 11 to 45 (the paper's: 8 to 256)", paper=""), SEARCH),
+    departures=(SEARCH,),
     by_width=_matrices,
 )
 def a_matrix_stores_as_much_as_it_has_parameters(
@@ -212,11 +212,6 @@ MLP_SHAPES = Sizes(
 FEW_SHAPES = Sizes(laptop=((8, 16), (16, 16), (16, 32)), paper=MLP_SHAPES.paper)
 MLP_STEPS = Sizes(laptop=4096, paper=32768)
 CLASSES, PER_CLASS = 32, 1.2  # with 32 answers N = m d / 1.2
-SMALLER_MLPS = (
-    Sizes(laptop="d = 8 to 16, m = d to 4 d (the paper's: 8 to 91, d to 8 d)", paper=""),
-    Sizes(laptop="4,096 steps (the paper's: 32,768)", paper=""),
-    SEARCH,
-)
 
 
 def _mlps(
@@ -245,7 +240,7 @@ def _mlp_memories(by_size: Mapping[str, Runs], classes: int) -> list[Filled]:
 @claim(
     PAPER,
     "Slides: extends to MLPs; arXiv 2412.06538, Figure 1, right",
-    departures=SMALLER_MLPS,
+    departures=(SEARCH,),
     by_size=lambda scale: _mlps(scale, MLP_SHAPES(scale), 0),
 )
 def an_mlp_stores_as_much_as_it_has_parameters(
@@ -261,7 +256,7 @@ def an_mlp_stores_as_much_as_it_has_parameters(
 @claim(
     PAPER,
     "arXiv 2412.06538, Figure 6 (32 answers)",
-    departures=SMALLER_MLPS,
+    departures=(SEARCH,),
     by_size=lambda scale: _mlps(scale, FEW_SHAPES(scale), CLASSES),
 )
 def with_few_answers_storage_is_proportional(by_size: Mapping[str, Runs]) -> Iterator[Evidence]:

@@ -39,10 +39,6 @@ NOISE_SIZE: Sizes[dict[str, Any]] = Sizes(
 )
 NOISE_STEPS = Sizes(laptop=600, paper=5000)
 NOISE_WIDTH = Sizes(laptop=64, paper=256)
-SMALLER_MODEL = Sizes(
-    laptop="width 64, 64 characters, batches of 64, 600 steps (the paper's: 256, 256, 512, 5,000)",
-    paper="",
-)
 
 
 def _noisy(scale: Scale, noise: float = 0.5) -> Experiment:
@@ -57,7 +53,6 @@ def _noisy(scale: Scale, noise: float = 0.5) -> Experiment:
 @claim(
     PAPER,
     "Slides: distributional associations are learnt faster; arXiv 2406.03068",
-    departures=(SMALLER_MODEL,),
     noisy=_noisy,
 )
 def the_common_token_is_learnt_first_and_in_the_feed_forward_layer(
@@ -76,7 +71,6 @@ def the_common_token_is_learnt_first_and_in_the_feed_forward_layer(
 @claim(
     PAPER,
     "Slides: ablating late MLPs; arXiv 2406.03068 (LASER)",
-    departures=(SMALLER_MODEL,),
     noisy=_noisy,
 )
 def truncation_turns_the_common_token_into_the_right_one(noisy: Run) -> Iterator[Evidence]:
