@@ -2,6 +2,8 @@
 PYTHON ?= python3
 PYTHON_OLDEST ?= python3.11
 JOBS ?= 2
+# One more than there are cores, up to three: a third of the tests wait for other processes
+TESTERS ?= $(shell cores=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); echo $$((cores < 2 ? 2 : 3)))
 # The newest that runs: a name on the path may lead nowhere
 PYTHON_NEWEST ?= $(shell for minor in 16 15 14 13 12 11; do \
 	python3.$$minor -c "" 2>/dev/null && echo python3.$$minor && break; done)
@@ -28,7 +30,7 @@ test: .venv/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto --maxprocesses 2 --dist worksteal
+	$(BIN)/pytest -n $(TESTERS) --dist worksteal
 
 # The core tests: all but those that need torch, ray or a browser, and the attacks, which take minutes
 NOT_CORE := attacks bench llm scorecard engine/pools/test_cluster.py report/test_browser.py

@@ -8,20 +8,12 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
+
+from turns import turn
 
 from ontogeny.claims.claim import all_claims
 
 PARTS = 128
-
-
-def turn():
-    """Which part is due: the number of commits says, or whoever asks for one."""
-    if asked := os.environ.get("ONTOGENY_PART"):
-        return int(asked)
-    words = ["git", "-C", str(Path(__file__).parent), "rev-list", "--count", "HEAD"]
-    counted = subprocess.run(words, capture_output=True, text=True, check=False)
-    return int(counted.stdout or 0)  # without a repository, always the first
 
 
 def test_some_claims_run_from_end_to_end(tmp_path):
