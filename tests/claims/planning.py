@@ -1,9 +1,8 @@
 """Plans all claims together, as `judge all` does from nothing, and weighs stand-ins of their runs.
 
-A program of its own (`python planning.py SCALE [PART OF]`, of all claims or every fourth, say):
-without the checks of types that tests run
-under, tracing takes a third of the time, and what is traced for the plan tells the shapes of
-answers too.
+A program of its own (`python planning.py SCALE [PART OF]`: all claims, or every fourth, say):
+without the checks of types that tests run under, tracing takes a third of the time, and what is
+traced for the plan tells the shapes of answers too.
 """
 
 import json
