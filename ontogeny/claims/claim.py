@@ -7,9 +7,11 @@ Bounds are written before the run.
 import importlib
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import jax
 
@@ -56,6 +58,7 @@ class Claim:
     departures: tuple[str, ...] = ()  # those that are no field's
     untested: str = ""
     exact: str = ""  # why all seeds give the same: nothing is drawn
+    module: str = ""  # in which it is written
     of: str = ""  # the pretrained model that it is asked of, where that is for the asker to say
     _made: dict[Scale, Flat] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -125,7 +128,7 @@ def claim(
         named = {each.name for each in wanted if each.kind != inspect.Parameter.VAR_KEYWORD}
         if named != set(experiments) and len(named) == len(wanted):
             raise ConfigError(f"{evidence.__name__} takes {named}, but has {set(experiments)}")
-        reason = missing(extra)
+        reason, home = missing(extra), _home(evidence)
         made = Claim(
             name or evidence.__name__,
             says or " ".join((inspect.getdoc(evidence) or "").split()),
@@ -138,8 +141,9 @@ def claim(
             departures,
             reason,
             exact,
+            home.module,
         )
-        _register(made)
+        _register(made, home)
         return evidence
 
     return register
@@ -147,19 +151,69 @@ def claim(
 
 def untested(paper: Paper, where: str, name: str, says: str, reason: str) -> None:
     """Registers a claim that cannot be judged here, and why."""
-    _register(Claim(name, says, paper, where, {}, None, untested=reason))
+    caller = sys._getframe(1)
+    module = str(caller.f_globals.get("__name__"))
+    made = Claim(name, says, paper, where, {}, None, untested=reason, module=module)
+    _register(made, _Home(module, caller.f_code.co_filename, caller.f_lineno, _spec(module)))
 
 
-def _register(made: Claim) -> None:
-    if made.name in CLAIMS:
-        raise ConfigError(f"two claims are called {made.name}")
-    CLAIMS[made.name] = made
+class _Home(NamedTuple):
+    """Where a claim is written."""
+
+    module: str
+    file: str
+    line: int
+    spec: Any  # of the module: loading that again makes a new one; none of what is typed
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}"
 
 
-def all_claims() -> dict[str, Claim]:
-    """Every claim of every file in `claims/`."""
+_HOMES: dict[str, _Home] = {}
+
+
+def _home(evidence: Found) -> _Home:
+    function = inspect.unwrap(evidence)
+    while isinstance(function, partial):
+        function = inspect.unwrap(function.func)
+    code, module = function.__code__, function.__module__
+    return _Home(module, code.co_filename, code.co_firstlineno, _spec(module))
+
+
+def _spec(module: str) -> Any:
+    return getattr(sys.modules.get(module), "__spec__", None)
+
+
+def _register(made: Claim, home: _Home) -> None:
+    """Adds a claim; one that is typed again, or whose module is loaded again, replaces itself."""
+    known = _HOMES.get(made.name)
+    # typed again, or loaded again
+    again = known and known.module == home.module and (known.spec is not home.spec or not home.spec)
+    if known and not again:
+        raise ConfigError(f"two claims are called {made.name}: {known}, and {home}")
+    papers = {each.paper.key: each for each in CLAIMS.values() if each.name != made.name}
+    other = papers.get(made.paper.key)
+    if other and other.paper != made.paper and other.module != made.module:
+        raise ConfigError(
+            f"two papers have the key {made.paper.key}: {_HOMES[other.name]}, and {home}"
+        )
+    CLAIMS[made.name], _HOMES[made.name] = made, home
+
+
+@cache
+def _read_papers() -> None:
     # importing a file is what registers its claims
     package = importlib.import_module("ontogeny.claims.papers")
     for module in pkgutil.walk_packages(package.__path__, "ontogeny.claims.papers."):
         importlib.import_module(module.name)
+
+
+def all_claims() -> dict[str, Claim]:
+    """Every claim: those of the papers, of installed packages and of the project that one is in,
+    and whatever else has been loaded."""
+    from .outside import installed, project
+
+    _read_papers()
+    installed()
+    project()
     return CLAIMS

@@ -3,20 +3,24 @@
 from ..core import renamed
 from ..core.fields import ConfigError, did_you_mean
 from .claim import Claim, all_claims
+from .outside import claims_at, is_place
 
 LONGEST = 200  # characters: no name is nearly as long
 
 
 def find(patterns: list[str]) -> list[Claim]:
-    """The claims that patterns name: `all`, a paper's key, a name, or a part of it (with `*`).
+    """The claims that patterns name: `all`, a paper's key, a name, or a part of it (with `*`); a
+    file (`FILE.py`), or a claim in one (`FILE.py:claim`).
 
     Without a pattern, the headline claim of each paper.
     """
     known = all_claims()
+    places = [pattern for pattern in patterns if is_place(pattern)]
+    outside = [claim for place in places for claim in claims_at(place)]
     if not patterns:
         return [c for c in known.values() if c.headline]
-    found: dict[str, Claim] = {}
-    for pattern in map(checked, patterns):
+    found = {claim.name: claim for claim in outside}
+    for pattern in (checked(each) for each in patterns if each not in places):
         if pattern in renamed.CLAIMS and pattern not in known:
             raise ConfigError(f"{pattern} is now called {renamed.CLAIMS[pattern]}")
         # a whole name, even if it is a part of another, means that claim alone
@@ -35,7 +39,7 @@ def find(patterns: list[str]) -> list[Claim]:
 def find_one(pattern: str) -> Claim:
     """The one claim that a name, or enough of it, stands for."""
     found = find([pattern])
-    exact = [claim for claim in found if claim.name == pattern]
+    exact = [claim for claim in found if claim.name == pattern.rpartition(":")[2]]
     if len(exact or found) > 1:
         names = ", ".join(claim.name for claim in found)
         raise ConfigError(f"{pattern!r} could be any of {names}")

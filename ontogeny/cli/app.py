@@ -39,6 +39,10 @@ MACHINE = Group.create_ordered("This machine")
 
 Patterns = Annotated[str, Parameter(help="Claim names, parts of names, or papers [all claims]")]
 ClaimName = Annotated[str, Parameter(help="The claim's name, or an unambiguous part of it")]
+MoreClaims = Annotated[
+    list[str] | None,
+    Parameter(name="--claims", help="More claims: a file or module; may be repeated"),
+]
 StorePath = Annotated[
     Path | None,
     Parameter(name="--store", help="Folder of finished runs [$ONTOGENY_STORE, else .ontogeny]"),
@@ -72,6 +76,21 @@ JsonFile = Annotated[
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON instead of a table")]
 
 
+def add_claims(places: list[str] | None) -> None:
+    """Loads the claims that `--claims` names."""
+    from ..claims import outside
+
+    for place in places or ():
+        outside.load(place)
+
+
+def begin_workers(store: "Store", workers: int | None, on: str | None) -> None:
+    """Has what worker processes need imported, in one that they are forked from, if it is sure
+    that they will be needed."""
+    if store.empty() and workers != 0 and not on:
+        forkserver.start()
+
+
 @contextmanager
 def executor(
     store: "Store",
@@ -82,8 +101,7 @@ def executor(
 ) -> Iterator[Any]:
     """Runs experiments with a progress display, which is closed in the end unless it was given."""
     deadline = _deadline(hours)
-    if store.empty() and workers != 0 and not on:  # workers will be needed: they import meanwhile
-        forkserver.start()
+    begin_workers(store, workers, on)
     from ..engine.execute import execute
     from ..engine.machine import cores
     from ..engine.pools.here import Here
@@ -130,9 +148,10 @@ def check_where(workers: int | None, on: str | None) -> None:
 
 def pool_of(on: str, workers: int | None) -> "Pool":
     """The Ray cluster that `--on` names."""
+    from ..claims import outside
     from ..engine.pools.cluster import Cluster
 
-    return Cluster(None if on == "ray" else on, workers)
+    return Cluster(None if on == "ray" else on, workers, outside.modules())
 
 
 def store_at(path: Path | None) -> "Store":

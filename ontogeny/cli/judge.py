@@ -13,13 +13,16 @@ from .app import (
     Changes,
     ClaimName,
     JsonFile,
+    MoreClaims,
     On,
     Patterns,
     ScaleName,
     Seeds,
     StorePath,
     Workers,
+    add_claims,
     app,
+    begin_workers,
     executor,
     figure_file,
     output_file,
@@ -30,14 +33,20 @@ from .exits import Incomplete, saving
 
 
 @app.command(name="list", group=CLAIMS, help_epilogue="Example: `ontogeny list chain_of_thought`")
-def list_(*patterns: Patterns, json_: AsJson = False, store: StorePath = None) -> None:
+def list_(
+    *patterns: Patterns,
+    json_: AsJson = False,
+    claims: MoreClaims = None,
+    store: StorePath = None,
+) -> None:
     """List the claims, with the last verdict on each."""
     from ..claims.find import find
     from ..claims.status import status
     from ..report.terminal import show_list
 
-    claims = find(list(patterns) or ["all"])
-    rows = [status(claim, store_at(store)) for claim in claims]
+    add_claims(claims)
+    found = find(list(patterns) or ["all"])
+    rows = [status(claim, store_at(store)) for claim in found]
     if json_:
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return
@@ -60,6 +69,7 @@ def judge(
         float | None, Parameter(help="End after so long, with what is decided by then [no limit]")
     ] = None,
     json_: JsonFile = None,
+    claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
     """Run the experiments of claims and print a verdict on each.
@@ -68,16 +78,16 @@ def judge(
     kept in the store: what has finished is not run again, and what was interrupted is resumed.
     """
     opened, json_ = store_at(store), output_file(json_)
-    with executor(opened, workers, on, hours=hours) as execute:
-        from ..claims.find import find  # only now: the forkserver imports at the same time
-        from ..claims.verdict import judge as judge_claims
-        from ..claims.verdict import write_json
-        from ..engine.execute import recall
+    begin_workers(opened, workers, on)  # they import at the same time
+    from ..claims.find import find
+    from ..claims.verdict import judge as judge_claims
+    from ..claims.verdict import write_json
+    from ..engine.execute import recall
 
-        size = scale_of(scale)
-        verdicts = judge_claims(
-            find(list(patterns)), execute, size, seeds, partial(recall, store=opened)
-        )
+    add_claims(claims)
+    found, size = find(list(patterns)), scale_of(scale)
+    with executor(opened, workers, on, hours=hours) as execute:
+        verdicts = judge_claims(found, execute, size, seeds, partial(recall, store=opened))
     from ..claims.status import remember
     from ..engine.files import write_whole
     from ..report.terminal import show_verdicts
@@ -94,12 +104,20 @@ def judge(
 
 
 @app.command(group=CLAIMS, help_epilogue="Example: `ontogeny show attention_stays_balanced`")
-def show(claim: ClaimName, /, *, scale: ScaleName = "laptop", store: StorePath = None) -> None:
+def show(
+    claim: ClaimName,
+    /,
+    *,
+    scale: ScaleName = "laptop",
+    claims: MoreClaims = None,
+    store: StorePath = None,
+) -> None:
     """Show a claim: its sentence, where the paper says it, its experiments and last verdict."""
     from ..claims.find import find_one
     from ..claims.status import status
     from ..report.terminal import show_claim
 
+    add_claims(claims)
     chosen, opened, size = find_one(claim), store_at(store), scale_of(scale)
     last = opened.verdict(f"{chosen.name}.{size}")
     show_claim(chosen, size, last, status(chosen, opened, size)["stale"])
@@ -127,6 +145,7 @@ def sweep(
         Parameter(help="The figure: .png, .pdf or .svg [figures/sweep-CLAIM.png in the store]"),
     ] = None,
     json_: JsonFile = None,
+    claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
     """Judge a claim with settings changed, and see where its verdict flips.
@@ -142,6 +161,7 @@ def sweep(
     from ..report import figures
     from ..report.terminal import show_sweep
 
+    add_claims(claims)
     chosen, opened, size = find_one(claim), store_at(store), scale_of(scale)
     json_, out = output_file(json_), figure_file(out)
     changes = [sweeps_of.parse_change(text) for text in set_ or []]

@@ -9,10 +9,12 @@ from cyclopts import Parameter
 from .app import (
     RESULTS,
     ClaimName,
+    MoreClaims,
     OneScale,
     Patterns,
     ScaleName,
     StorePath,
+    add_claims,
     app,
     output_file,
     output_folder,
@@ -26,11 +28,13 @@ def report(
     *patterns: Patterns,
     scale: OneScale = None,
     out: Annotated[Path, Parameter(help="The folder to write to")] = Path("report"),
+    claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
     """Write a web page with the verdicts and figures of everything judged so far."""
     from ..report.page import report_page, write
 
+    add_claims(claims)
     scales, out = [scale_of(scale)] if scale else None, output_folder(out, "--out")
     text, judged, unjudged = report_page(store_at(store), list(patterns), scales)
     path = write(text, out)
@@ -46,12 +50,14 @@ def explore(
     open_: Annotated[
         bool, Parameter(name="--open", negative="--no-open", help="Open it in a browser")
     ] = True,
+    claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
     """Serve the page interactively: follow running experiments, compare curves, start sweeps."""
     from ..core.fields import ConfigError
     from ..report.explorer import Server
 
+    add_claims(claims)
     try:
         server = Server(store_at(store), port)
     # OverflowError: a port above 65,535
@@ -76,6 +82,7 @@ def figures(
     # figures.WIDTH, written out: to import it would import matplotlib for every --help
     width: Annotated[float, Parameter(help="Of a figure, in inches")] = 3.35,
     scale: ScaleName = "laptop",
+    claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
     """Write a judged claim's figures for a paper: PDF, SVG and PNG, data, LaTeX table, BibTeX."""
@@ -84,6 +91,7 @@ def figures(
     from ..core.fields import ConfigError
     from ..report.paper_figures import write_figures
 
+    add_claims(claims)
     chosen, out = find_one(claim), output_folder(out, "--out")
     if not 1 <= width <= 30:
         raise ConfigError(f"--width must be from 1 to 30 inches, not {width:g}")

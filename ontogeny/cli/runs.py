@@ -14,10 +14,12 @@ from .app import (
     RESULTS,
     AsJson,
     ClaimName,
+    MoreClaims,
     OneScale,
     Patterns,
     ScaleName,
     StorePath,
+    add_claims,
     app,
     output_file,
     output_folder,
@@ -36,6 +38,7 @@ def runs(
         bool, Parameter(help="Delete checkpoints, damaged runs, and runs that no claim needs")
     ] = False,
     json_: AsJson = False,
+    claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
     """List the runs in the store."""
@@ -43,6 +46,7 @@ def runs(
     from ..engine.store import entries
     from ..report.terminal import in_bytes, run_row, show_runs
 
+    add_claims(claims)
     opened = store_at(store)
     if prune:
         freed = opened.prune(wanted())
@@ -72,6 +76,7 @@ def export(
         bool, Parameter(help="Include the entries of vectors and matrices (many rows)")
     ] = False,
     scale: OneScale = None,
+    claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
     """Write tidy tables: the evidence of every verdict, and what every probe measured."""
@@ -87,10 +92,11 @@ def export(
         )
     scales, opened = [scale_of(scale)] if scale else list(JUDGED), store_at(store)
     out = output_folder(out, "--out")
-    claims = find(list(patterns) or ["all"])
+    add_claims(claims)
+    wanted = find(list(patterns) or ["all"])
 
     def known() -> Iterator[Standing]:
-        for chosen, size in product(claims, scales):
+        for chosen, size in product(wanted, scales):
             if found := standing(chosen, opened, size):
                 yield found
 
@@ -128,6 +134,7 @@ def weights(
         "weights"
     ),
     scale: ScaleName = "laptop",
+    claims: MoreClaims = None,
 ) -> None:
     """Train one of a claim's models again and save its parameters for other tools."""
     from ..claims.find import find_one
@@ -139,6 +146,7 @@ def weights(
         output_file(out / written, "--out")
     if not 0 <= seed < 2**31:  # an int32 in jax
         raise ConfigError(f"--seed must be from 0 to {2**31 - 1}, not {seed}")
+    add_claims(claims)
     known = find_one(claim).named(scale_of(scale))
     name = experiment or next(iter(known), "")
     if name not in known:

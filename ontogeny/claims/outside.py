@@ -1,0 +1,162 @@
+"""Claims that live outside this package: in a file, a module, an installed package, a project.
+
+A file is imported as Python would import it: by the name of its module, with the folder above its
+packages on the path, so that worker processes find what it defines.
+"""
+
+import importlib
+import importlib.util
+import os
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from ..core.errors import one_line
+from ..core.fields import ConfigError, did_you_mean
+from .claim import CLAIMS, Claim
+
+GROUP = "ontogeny.claims"  # of entry points
+
+
+def is_place(words: str) -> bool:
+    """Whether words name a file, or a claim in one: `FILE.py`, `FILE.py:claim`."""
+    file, _, _ = words.partition(".py:")
+    return words.endswith(".py") or file != words
+
+
+def claims_at(words: str) -> list[Claim]:
+    """The claims of `FILE.py`, `FILE.py:claim` or `package.module`."""
+    location, colon, name = words.rpartition(":") if ".py:" in words else (words, "", "")
+    module = load(location)
+    folder = f"{module.__name__}."
+    found = [
+        claim
+        for claim in CLAIMS.values()
+        if claim.module == module.__name__ or claim.module.startswith(folder)
+    ]
+    if not found:
+        raise ConfigError(f"{location} registers no claim: decorate a function with @claim")
+    if not colon:
+        return found
+    named = [claim for claim in found if claim.name == name]
+    if not named:
+        raise ConfigError(
+            f"{location} has no claim {name!r}: {did_you_mean(name, [c.name for c in found])}"
+        )
+    return named
+
+
+_LOADED: dict[str, ModuleType] = {}
+
+
+def modules() -> list[ModuleType]:
+    """The modules, or packages, that hold what was loaded and what lies beside it: all that a
+    worker far away needs of them."""
+    tops = {name.partition(".")[0] for name in _LOADED}
+    homes = {_folder(sys.modules[top]) for top in tops}
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if "." not in name and name != "__main__" and _folder(module) in homes
+    ]
+
+
+def _folder(module: ModuleType) -> Path | None:
+    """The folder that a module or package lies in."""
+    file = Path(getattr(module, "__file__", None) or "")
+    return (
+        (file.parent.parent if file.name == "__init__.py" else file.parent) if file.name else None
+    )
+
+
+def load(location: str) -> ModuleType:
+    """Imports a file or a module, which registers its claims."""
+    if location.endswith(".py"):
+        return _imported(*_as_module(Path(location)), location)
+    try:
+        found = importlib.util.find_spec(location)
+    except (ImportError, ValueError):
+        found = None
+    if found is None:
+        raise ConfigError(f"{location} cannot be imported: there is no such module or file")
+    return _imported(location, None, location)
+
+
+def _as_module(file: Path) -> tuple[str, Path]:
+    """The name of the module that a file is, and the file."""
+    if not file.is_file():
+        raise ConfigError(f"there is no file {file}")
+    file = file.resolve()
+    parts, folder = [file.stem] if file.stem != "__init__" else [], file.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if not all(part.isidentifier() for part in parts):
+        raise ConfigError(f"{file.name} is no name that Python imports: letters, digits and _ are")
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+        importlib.invalidate_caches()
+    return ".".join(parts), file
+
+
+def _imported(name: str, file: Path | None, told: str) -> ModuleType:
+    try:
+        module = importlib.import_module(name)
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{told} cannot be imported: {one_line(error)}") from error
+    _LOADED[name] = module
+    there = Path(module.__file__ or "")
+    if file and there.resolve() != file:
+        raise ConfigError(f"{told}: a module called {name} is imported from {there}: rename one")
+    return module
+
+
+@cache
+def installed() -> None:
+    """Loads the claims of installed packages: what they name in the group `ontogeny.claims`."""
+    for point in entry_points(group=GROUP):
+        try:
+            point.load()
+        except Exception as error:
+            package = point.dist.name if point.dist else point.value
+            raise ConfigError(
+                f"the claims of the installed package {package} ({point.value}) cannot be loaded: "
+                f"{one_line(error)}"
+            ) from error
+
+
+def project() -> None:
+    """Loads the claims of the project that one is in: those that the nearest pyproject.toml lists
+    as `claims` under `[tool.ontogeny]`."""
+    _project(Path.cwd())
+
+
+@cache
+def _project(folder: Path) -> None:
+    for above in (folder, *folder.parents):
+        if (above / "pyproject.toml").is_file():
+            return _listed(above / "pyproject.toml")
+
+
+def _listed(file: Path) -> None:
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("ontogeny", {})
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file} cannot be read: {one_line(error)}") from error
+    places = table.get("claims", [])
+    if not isinstance(places, list) or not all(isinstance(each, str) for each in places):
+        raise ConfigError(f"{file}: claims of [tool.ontogeny] must be a list of files or modules")
+    if unknown := [key for key in table if key != "claims"]:
+        raise ConfigError(f"{file}: [tool.ontogeny] has no {unknown[0]!r}: only claims")
+    for each in places:
+        if each.endswith(".py"):
+            load(os.path.join(file.parent, each))
+            continue
+        if str(file.parent) not in sys.path:
+            sys.path.insert(0, str(file.parent))
+        load(each)

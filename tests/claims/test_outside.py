@@ -1,0 +1,224 @@
+"""Claims that live outside the package are claims like ours."""
+
+import importlib
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from commands import typed
+from small import ROOT
+
+from ontogeny import ConfigError
+from ontogeny.claims import outside
+from ontogeny.claims.claim import _HOMES, CLAIMS, all_claims
+from ontogeny.claims.find import find
+
+PROBES = """
+from ontogeny import Loss
+
+class Doubled(Loss):
+    '''Twice the loss on a split.'''
+
+    def __call__(self, now):
+        return 2 * super().__call__(now)
+"""
+CLAIM = """
+from ontogeny import Analogy, Experiment, GradientDescent, Loss, OneLayer, Paper, claim
+from {probes} import Doubled
+
+PAPER = Paper("{key}", "A paper of one's own", "https://example.org")
+TRAINED = Experiment(
+    Analogy(tuples=3),
+    OneLayer(width=16, scale=0.1),
+    (GradientDescent(steps=20, learning_rate=0.1),),
+    {{"loss": Loss("train"), "doubled": Doubled("train")}},
+    evaluations=2,
+)
+
+@claim(PAPER, "Section 1", seeds=5, headline=True, trained=TRAINED)
+def {name}(trained):
+    '''A loss that is doubled is above the loss that it is twice of.'''
+    yield trained.final("doubled").exceeds(trained.final("loss"))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder that one works in; what is loaded from it is forgotten in the end."""
+    monkeypatch.chdir(tmp_path)
+    paths, before, homes = list(sys.path), dict(CLAIMS), dict(_HOMES)
+    modules, loaded = set(sys.modules), dict(outside._LOADED)
+    yield tmp_path
+    for name in set(sys.modules) - modules:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+    for known, was in ((CLAIMS, before), (_HOMES, homes), (outside._LOADED, loaded)):
+        known.clear()
+        known.update(was)
+    sys.path[:] = paths
+    outside._project.cache_clear()
+    outside.installed.cache_clear()
+    importlib.invalidate_caches()
+
+
+def put(folder, file="mine.py", name="doubled_is_more", key="own", probes="own_probes"):
+    """Writes a file with a claim, and one with the probe that it uses."""
+    path = folder / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (path.parent / f"{probes.rpartition('.')[2]}.py").write_text(PROBES)
+    path.write_text(CLAIM.format(name=name, key=key, probes=probes))
+    return path
+
+
+def test_a_file_is_a_pattern_like_a_name_or_a_paper(folder):
+    put(folder)
+    assert [c.name for c in find(["mine.py"])] == ["doubled_is_more"]
+    assert [c.name for c in find(["mine.py:doubled_is_more"])] == ["doubled_is_more"]
+    assert find(["own"]) == find(["doubled_is_more"]) == find(["mine.py"])
+    assert "doubled_is_more" in {c.name for c in find([])}  # a headline among ours
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("there_is_none.py", "no file there_is_none.py"),
+        ("mine.py:doubled_is_mor", "did you mean 'doubled_is_more'"),
+        ("empty.py", "registers no claim"),
+        ("broken.py", "broken.py cannot be imported: .*division by zero"),
+        ("json.py", "a module called json is imported from .* rename one"),
+        ("my-claims.py", "no name that Python imports"),
+    ],
+)
+def test_a_file_without_claims_is_said_in_a_line(folder, words, said):
+    put(folder)
+    for name, text in (("empty", ""), ("broken", "1 / 0"), ("json", ""), ("my-claims", "")):
+        (folder / f"{name}.py").write_text(text)
+    with pytest.raises(ConfigError, match=said) as error:
+        find([words])
+    assert "\n" not in str(error.value)
+
+
+def test_two_claims_of_one_name_are_an_error_that_names_both_places(folder):
+    put(folder)
+    put(folder, "other.py")
+    find(["mine.py"])
+    with pytest.raises(ConfigError) as error:
+        find(["other.py"])
+    assert "two claims are called doubled_is_more" in str(error.value)
+    assert str(folder / "mine.py") in str(error.value) and "other.py, line 14" in str(error.value)
+
+
+def test_a_claim_or_a_paper_of_ours_cannot_be_taken_over(folder):
+    put(folder, "taken.py", name="attention_stays_balanced")
+    with pytest.raises(ConfigError, match=r"attention_stays_balanced: .*theorems.py, line \d+"):
+        find(["taken.py"])
+    put(folder, "key.py", key="mechanisms")
+    with pytest.raises(ConfigError, match=r"two papers have the key mechanisms: .*key\.py"):
+        find(["key.py"])
+
+
+def test_a_module_that_is_loaded_again_replaces_its_claims(folder):
+    path = put(folder)
+    (old,) = find(["mine.py"])
+    path.write_text(path.read_text().replace("above the loss", "never below the loss"))
+    importlib.reload(sys.modules["mine"])
+    (new,) = find(["mine.py"])
+    assert "never below" in new.says and "never below" not in old.says
+
+
+def test_a_project_lists_its_claims_in_pyproject(folder, monkeypatch):
+    (folder / "pyproject.toml").write_text(
+        '[tool.ontogeny]\nclaims = ["study.claims", "more.py"]\n'
+    )
+    put(folder, "study/claims.py", probes="study.own_probes")
+    (folder / "study" / "__init__.py").write_text("")
+    put(folder, "more.py", name="doubled_again", probes="more_probes")
+    inside = folder / "deep" / "below"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    assert {"doubled_is_more", "doubled_again"} <= set(all_claims())
+    assert {module.__name__ for module in outside.modules()} >= {"study", "more", "more_probes"}
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("claims = 'study'", "must be a list of files or modules"),
+        ("claim = ['study']", "no 'claim': only claims"),
+        ("claims = [", "pyproject.toml cannot be read"),
+        ("claims = ['nowhere']", "nowhere cannot be imported: there is no such module"),
+    ],
+)
+def test_a_wrong_table_is_said_in_a_line(folder, table, said):
+    (folder / "pyproject.toml").write_text(f"[tool.ontogeny]\n{table}\n")
+    with pytest.raises(ConfigError, match=said):
+        all_claims()
+
+
+def test_an_installed_package_brings_claims_by_an_entry_point(folder, monkeypatch):
+    put(folder, "site/plugin.py")
+    info = folder / "site" / "plugin-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ontogeny.claims]\nmine = plugin\n")
+    monkeypatch.syspath_prepend(folder / "site")
+    outside.installed.cache_clear()
+    assert "doubled_is_more" in all_claims()
+
+
+def test_one_that_cannot_be_loaded_is_named(folder, monkeypatch):
+    info = folder / "site" / "plugin-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ontogeny.claims]\nmine = gone_away\n")
+    monkeypatch.syspath_prepend(folder / "site")
+    outside.installed.cache_clear()
+    with pytest.raises(ConfigError, match=r"package plugin \(gone_away\) cannot be loaded"):
+        all_claims()
+
+
+COMMANDS = (
+    "list own",
+    "show doubled_is_more",
+    "judge doubled_is_more --workers 2 --json judged.json",
+    "sweep doubled_is_more --sweep task.ratio=1,2 --workers 0 --seeds 2",
+    "report own",
+    "figures doubled_is_more",
+    "export own",
+    "runs --prune",
+    "weights doubled_is_more",
+)
+
+
+def test_every_command_takes_claims_of_ones_own(folder):
+    """In a process of its own, as a user types it: workers import the file too."""
+    put(folder)
+    script = textwrap.dedent(f"""
+        import sys
+        sys.path.insert(0, {str(ROOT)!r})
+        from ontogeny.cli.main import run
+        for words in {COMMANDS!r}:
+            print(words, "->", run([*words.split(), "--claims", "mine.py"]))
+    """)
+    (folder / "drive.py").write_text(
+        f"if __name__ == '__main__':\n{textwrap.indent(script, '    ')}"
+    )
+    done = subprocess.run(
+        [sys.executable, "drive.py"], capture_output=True, text=True, timeout=300, check=True
+    )
+    for words in COMMANDS:
+        assert f"{words} -> 0" in done.stdout, done.stderr + done.stdout
+    (verdict,) = json.loads((folder / "judged.json").read_text())
+    assert verdict["outcome"] == "supported" and verdict["paper"] == "own"
+    assert "doubled_is_more" in (folder / "report" / "index.html").read_text()
+
+
+def test_a_command_takes_a_file_where_it_takes_a_name(folder):
+    put(folder)
+    done = typed("show", "mine.py:doubled_is_more", cwd=folder)
+    assert done.returncode == 0 and "A loss that is doubled" in done.stdout
+    assert typed("list", "mine.py", cwd=folder).returncode == 0
+    done = typed("list", "--claims", "no_such_module", cwd=folder)
+    assert done.returncode == 2 and "no such module" in done.stderr
