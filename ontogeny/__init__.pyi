@@ -10,6 +10,7 @@ from .claims.sweep import sweep as sweep
 from .claims.verdict import Verdict as Verdict
 from .claims.verdict import judge as judge
 from .core.decision import Seeds as Seeds
+from .core.evaluations import Log as Log
 from .core.evidence import Evidence as Evidence
 from .core.evidence import Outcome as Outcome
 from .core.evidence import Reported as Reported

@@ -21,6 +21,7 @@ BESIDES = {
     "claims.verdict": "Verdict judge",
     "core.decision": "Seeds",
     "core.evidence": "Evidence Outcome Reported",
+    "core.evaluations": "Log",
     "core.external": "External Trainer",
     "core.fields": "ConfigError",
     "core.measurement": "Measurement",

@@ -156,7 +156,8 @@ def theirs(claim: Claim, folder: Path, mode: str, steps: int) -> dict[str, float
                 export(experiment, stage, file)
                 known[kind] = trained(file, mode, steps)
                 seconds += known[kind]["start"]
-            cost, evaluations = known[kind], claim.seeds.least * experiment.evaluations_of(stage)
+            of_stage = [each for each in experiment.intervals if each.stage == index]
+            cost, evaluations = known[kind], claim.seeds.least * len(of_stage)
             seconds += taken[index] * (cost["step"] + cost["drawing"])
             seconds += evaluations * (_asked(experiment) * cost["row"] + cost["following"])
             memory = max(memory, known[kind]["memory"])

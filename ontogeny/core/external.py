@@ -8,7 +8,8 @@ from typing import ClassVar, TypeAlias
 import equinox as eqx
 import numpy as np
 
-from .fields import Component, ConfigError
+from .evaluations import Interval, intervals, steps_at
+from .fields import Component
 from .types import Experiment
 
 
@@ -38,16 +39,7 @@ class External(Component):
 
     measured_in: ClassVar[Mapping[str, str]] = {}  # what its answers are measured in, by name
     steps: eqx.AbstractVar[int]
-    evaluations: eqx.AbstractVar[int]
-
-    def __check_init__(self) -> None:
-        super().__check_init__()
-        # evaluations are evenly spaced: where a run is, is then told by one integer
-        if self.steps % self.evaluations:
-            name = type(self).__name__
-            raise ConfigError(
-                f"{name}.steps={self.steps} is not divisible by evaluations={self.evaluations}"
-            )
+    evaluations: eqx.AbstractVar[int]  # how many, besides the one before training
 
     @abstractmethod
     def begin(self, seed: int) -> Trainer:
@@ -64,9 +56,14 @@ class External(Component):
         return ()
 
     @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """What is between one evaluation and the next: all in one stage."""
+        return intervals(self.evaluations, (self.steps,))
+
+    @property
     def evaluated_at(self) -> list[int]:
         """The number of steps taken at each evaluation, the first before any."""
-        return list(range(0, self.steps + 1, self.steps // self.evaluations))
+        return steps_at(self.intervals)
 
 
 AnyExperiment: TypeAlias = Experiment | External

@@ -114,9 +114,9 @@ def _in_order(given: Any) -> Any:
     return tuple(given) if isinstance(given, list) else given
 
 
-def static(*, doc: str = "", **keywords: Any) -> Any:
+def static(*, allowed: str = "", doc: str = "", **keywords: Any) -> Any:
     """A static field of any other kind: whoever uses it checks it."""
-    return eqx.field(static=True, metadata={"doc": doc}, **keywords)
+    return eqx.field(static=True, metadata={"rule": _Other(allowed), "doc": doc}, **keywords)
 
 
 def _field(
@@ -128,6 +128,13 @@ def _field(
     if default is not None:
         keywords["default"] = default
     return eqx.field(**keywords)
+
+
+class _Other(NamedTuple):
+    allowed: str
+
+    def problem(self, value: Any) -> str | None:
+        return None
 
 
 class _Number(NamedTuple):

@@ -16,7 +16,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, Real
 
-from . import fields
+from . import evaluations, fields
+from .evaluations import Evaluations, Interval
 from .fields import Component, ConfigError, did_you_mean, splits_of
 
 World: TypeAlias = Any  # pytrees of arrays, whatever a task, a model or a stage likes
@@ -237,17 +238,19 @@ class Stage(Component):
         """One application of the rule."""
 
     def advance(
-        self, now: Moment, memory: Memory, start: Int[Array, ""], steps: int
+        self, now: Moment, memory: Memory, start: Int[Array, ""], steps: int | Int[Array, ""]
     ) -> tuple[Params, Memory]:
-        """Several steps from `start` on; a stage that knows a cheaper way overrides this."""
+        """Several steps from `start` on; a stage that knows a cheaper way overrides this. How many
+        is known when it runs, so that one program takes them all."""
 
-        def one(carry: tuple[Params, Memory], step: Int[Array, ""]) -> tuple[Any, None]:
+        def one(step: Int[Array, ""], carry: tuple[Params, Memory]) -> tuple[Params, Memory]:
             params, memory = carry
             # from the step's number alone, so that a resumed run draws what it would have drawn
-            moment = now._replace(params=params, key=jr.fold_in(now.key, step))
-            return self.step(moment, memory), None
+            return self.step(now._replace(params=params, key=jr.fold_in(now.key, step)), memory)
 
-        moved, _ = jax.lax.scan(one, (now.params, memory), start + jnp.arange(steps))
+        moved: tuple[Params, Memory] = jax.lax.fori_loop(
+            start, start + steps, one, (now.params, memory)
+        )
         return moved
 
 
@@ -293,18 +296,17 @@ class Experiment(Component):
     model: Model = fields.component(Model, doc="what is trained")
     training: tuple[Stage, ...] = fields.several(Stage, doc="how, stage after stage")
     probes: dict[str, Probe] = fields.by_name(Probe, doc="what is measured at every evaluation")
-    evaluations: int = fields.count(
-        20, doc="how often probes answer in each stage, besides once before training"
+    evaluations: Evaluations = fields.static(
+        default=20,
+        allowed=evaluations.ALLOWED,
+        doc="when probes answer, besides once before training and at the end of each stage: so "
+        "often in each stage, evenly spaced or log-spaced (`Log`); or after these steps",
     )
 
     def __check_init__(self) -> None:
         super().__check_init__()  # the fields first: what follows relies on them
+        evaluations.check(self.evaluations, sum(stage.steps for stage in self.training))
         for number, stage in enumerate(self.training):
-            if stage.steps % self.evaluations_of(stage):
-                raise ConfigError(
-                    f"training.{number}.steps={stage.steps} is not divisible by "
-                    f"evaluations={self.evaluations}"
-                )
             if stage.until and stage.until.probe not in self.probes:
                 hint = did_you_mean(stage.until.probe, self.probes)
                 raise ConfigError(
@@ -322,24 +324,13 @@ class Experiment(Component):
                 name = jax.tree_util.keystr(path)
                 raise ConfigError(f"Experiment{name} is a {type(leaf).__name__}: leaves are floats")
 
-    def evaluations_of(self, stage: Stage) -> int:
-        """How many a stage has; one that takes a single step (a solver) has one."""
-        return 1 if stage.steps == 1 else self.evaluations
-
     @property
-    def stages(self) -> list[tuple[int, int]]:
-        """Of each evaluation after the first: its stage, and how many of that stage precede it."""
-        return [
-            (number, before)
-            for number, stage in enumerate(self.training)
-            for before in range(self.evaluations_of(stage))
-        ]
+    def intervals(self) -> tuple[Interval, ...]:
+        """What is between one evaluation and the next."""
+        steps = tuple(stage.steps for stage in self.training)
+        return evaluations.intervals(self.evaluations, steps)
 
     @property
     def evaluated_at(self) -> list[int]:
         """The number of steps taken at each evaluation, the first before any."""
-        ticks = [0]
-        for stage in self.training:
-            every = stage.steps // self.evaluations_of(stage)
-            ticks += range(ticks[-1] + every, ticks[-1] + stage.steps + 1, every)
-        return ticks
+        return evaluations.steps_at(self.intervals)

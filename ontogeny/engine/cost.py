@@ -5,6 +5,7 @@ Apart from `program`, whose code names the runs: a better estimate makes none of
 
 import math
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import jax
@@ -22,7 +23,7 @@ class Cost(NamedTuple):
     """About what one run takes: seconds of one core, operations, bytes."""
 
     first: float  # seconds of the evaluation before any step
-    evaluations: tuple[float, ...]  # by stage: seconds of one evaluation and the steps before it
+    steps: tuple[tuple[float, float], ...]  # by stage: seconds of some steps in a row, and of each
     flops: float  # in the matrix products of one step, of the stage with most
     memory: float  # bytes that a step makes, as if nothing was reused
     kept: float  # bytes that stay between evaluations
@@ -41,7 +42,7 @@ def cost(experiment: AnyExperiment) -> Cost:
     """What one run costs; what is external runs alone."""
     if isinstance(experiment, External):
         whole = experiment.operations * 2 * PER_OPERATION  # by other means, half as fast
-        return Cost(0.0, (whole / experiment.evaluations,), math.inf, 1.0, 1.0)
+        return Cost(0.0, ((0.0, whole / experiment.steps),), math.inf, 1.0, 1.0)
     structure = jax.tree.structure(experiment)
     if structure not in _KNOWN:
         try:
@@ -53,13 +54,14 @@ def cost(experiment: AnyExperiment) -> Cost:
 
 
 def seconds_by_evaluation(experiment: AnyExperiment) -> list[tuple[int, float]]:
-    """How many evaluations there are, and the seconds that each takes with the steps before it:
-    first the one before any step, then stage by stage, which differ in what a step takes."""
+    """How many evaluations there are that take as many seconds, with the steps before them, and
+    the seconds: first the one before any step."""
     price = cost(experiment)
-    if isinstance(experiment, External):
-        return [(1, price.first), (experiment.evaluations, price.evaluations[0])]
-    often = map(experiment.evaluations_of, experiment.training)
-    return [(1, price.first), *zip(often, price.evaluations, strict=True)]
+    seconds = [price.first]
+    for each in experiment.intervals:
+        row, step = price.steps[each.stage]
+        seconds.append(price.first + row + each.steps * step)
+    return [(len(list(alike)), each) for each, alike in groupby(seconds)]
 
 
 def _count(experiment: Experiment) -> Cost:
@@ -67,23 +69,25 @@ def _count(experiment: Experiment) -> Cost:
     state = jax.eval_shape(program.begin, experiment, seed)
     asked = jax.make_jaxpr(lambda s: program.evaluate(experiment, seed, s, seed))(state).jaxpr
     probing = _seconds(asked)
-    evaluations, single, memory, kept = [], 0.0, 1.0, 0.0
+    prices, single, memory, kept = [], 0.0, 1.0, 0.0
     for number, stage in enumerate(experiment.training):
-        each = stage.steps // experiment.evaluations_of(stage)
 
-        def steps(state: program.State, number: int = number, each: int = each) -> program.State:
+        def steps(state: program.State, number: int = number) -> program.State:
             state = program.enter(experiment, seed, state, number)
-            return program.advance(experiment, seed, state, seed, number, each)
+            return program.advance(experiment, seed, state, seed, seed, number)
 
         traced, after = jax.make_jaxpr(steps, return_shape=True)(state)
-        evaluations.append(_seconds(traced.jaxpr) + probing)
+        loops = [each for each in traced.jaxpr.eqns if each.primitive.name == "while"]
+        each = sum(_seconds(inner) for loop in loops for inner in _inner(loop))
+        row = _seconds(traced.jaxpr) - each
         if isinstance(stage, Solver):  # on the host: its operations are in no program
-            evaluations[-1] += stage.seconds(experiment.task, experiment.model)
-        single = max(single, flops(traced.jaxpr) / each)
+            row += stage.seconds(experiment.task, experiment.model)
+        prices.append((row, each))
+        single = max(single, flops(traced.jaxpr))
         memory = max(memory, _bytes(traced.jaxpr))
         held = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(after))
         kept = max(kept, float(held))
-    return Cost(probing, tuple(evaluations), single, memory, kept)
+    return Cost(probing, tuple(prices), single, memory, kept)
 
 
 def _seconds(jaxpr: Any) -> float:

@@ -50,8 +50,8 @@ def advance(
     seed: Int[Array, ""],
     state: State,
     start: Int[Array, ""],
+    steps: Int[Array, ""],
     stage: int,
-    steps: int,
 ) -> State:
     """Takes `steps` steps of a stage from `start` on."""
     now = _moment(experiment, state, key_of(seed, "stage", stage))
@@ -134,20 +134,20 @@ def enter_all(experiments: Experiment, seeds: jax.Array, state: State, stage: in
     return jax.vmap(partial(enter, stage=stage))(experiments, seeds, state)
 
 
-@_compiled(_OFTEN, static_argnames=("stage", "steps"), donate_argnames="state")
+@_compiled(_OFTEN, static_argnames="stage", donate_argnames="state")
 def advance_all(
     experiments: Experiment,
     seeds: jax.Array,
     state: State,
     start: jax.Array,
+    steps: jax.Array,
     active: jax.Array,
     stage: int,
-    steps: int,
 ) -> State:
     """`advance` for runs side by side; one that is not active stands still."""
 
     def moved(experiment: Experiment, seed: jax.Array, state: State) -> State:
-        return advance(experiment, seed, state, start, stage, steps)
+        return advance(experiment, seed, state, start, steps, stage)
 
     after: State = _side_by_side(moved, experiments, seeds, state)
     if len(seeds) == 1:  # it is active: a run that has ended does not come here alone

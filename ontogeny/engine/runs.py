@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..core.evaluations import Interval
 from ..core.external import AnyExperiment, External, Trainer
 from ..core.fields import ConfigError
 from ..core.types import Experiment, Solver
@@ -184,7 +185,7 @@ class CompiledBatch(RunBatch):
 
     def __init__(self, specs: Sequence[RunSpec], experiment: Experiment, width: int) -> None:
         super().__init__(specs)
-        self.experiment, self.stages = experiment, experiment.stages
+        self.experiment, self.intervals = experiment, experiment.intervals
         filled = [*specs, *[specs[-1]] * (width - len(specs))]
         self.experiments: Experiment = jax.tree.map(
             lambda *leaves: jnp.array(leaves, jnp.float32), *(spec.experiment for spec in filled)
@@ -205,13 +206,12 @@ class CompiledBatch(RunBatch):
         both = self.experiments, self.seeds
         state = program.begin_all.eval_shape(*both)
         found: dict[str, Callable[[], jax.stages.Lowered]] = {}
-        for stage in dict.fromkeys(
-            stage for stage, _ in self.stages[max(0, len(self.answers) - 1) :]
-        ):
+        to_come = {each.stage: each for each in self.intervals[max(0, len(self.answers) - 1) :]}
+        for stage, interval in to_come.items():
             if not self._solves(stage):
-                now = program.enter_all.eval_shape(*both, state, stage=stage), *self._when(stage, 0)
+                now = program.enter_all.eval_shape(*both, state, stage=stage), *self._when(interval)
                 found[f"advance {stage}"] = partial(
-                    program.advance_all.lower, *both, *now, **self._how(stage)
+                    program.advance_all.lower, *both, *now, stage=stage
                 )
         found["evaluate"] = partial(program.evaluate_all.lower, *both, state, jnp.asarray(0))
         if not self.answers:
@@ -224,16 +224,15 @@ class CompiledBatch(RunBatch):
         self._evaluate()
 
     def advance(self) -> None:
-        stage, before = self.stages[len(self.answers) - 1]
-        both = self.experiments, self.seeds
-        if before == 0:
+        interval = self.intervals[len(self.answers) - 1]
+        both, stage = (self.experiments, self.seeds), interval.stage
+        if interval.start == 0:
             self.state = program.enter_all(*both, self.state, stage)
         if self._solves(stage):
             self._solve(stage)
             self._evaluate()
         elif any(self._active(stage)):
-            when = self._when(stage, before)
-            self.state = program.advance_all(*both, self.state, *when, **self._how(stage))
+            self.state = program.advance_all(*both, self.state, *self._when(interval), stage=stage)
             self._evaluate()
             self._perhaps_end(stage)
         else:
@@ -248,14 +247,10 @@ class CompiledBatch(RunBatch):
             for failure, ended in zip(self.failures, self.ended, strict=True)
         ]
 
-    def _when(self, stage: int, before: int) -> tuple[jax.Array, jax.Array]:
+    def _when(self, interval: Interval) -> tuple[jax.Array, jax.Array, jax.Array]:
         active = np.ones(len(self.seeds), bool)
-        active[: len(self.specs)] = self._active(stage)
-        return jnp.asarray(before * self._how(stage)["steps"]), jnp.asarray(active)
-
-    def _how(self, stage: int) -> dict[str, int]:
-        rule = self.experiment.training[stage]
-        return {"stage": stage, "steps": rule.steps // self.experiment.evaluations_of(rule)}
+        active[: len(self.specs)] = self._active(interval.stage)
+        return jnp.asarray(interval.start), jnp.asarray(interval.steps), jnp.asarray(active)
 
     def _evaluate(self) -> None:
         """Asks every probe."""
@@ -298,7 +293,7 @@ class CompiledBatch(RunBatch):
         both = self.experiments, self.seeds
         state = program.begin_all.eval_shape(*both)
         if len(self.answers) > 1:  # with the memory of the stage that the last evaluation was in
-            stage, _ = self.stages[len(self.answers) - 2]
+            stage = self.intervals[len(self.answers) - 2].stage
             state = program.enter_all.eval_shape(*both, state, stage=stage)
         filled = [*states, *[states[-1]] * (len(self.seeds) - len(states))]
         stacked = [

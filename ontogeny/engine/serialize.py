@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import jax
 
+from ..core import evaluations
+from ..core.evaluations import Log
 from ..core.external import AnyExperiment, External
 from ..core.fields import Component, ConfigError, did_you_mean
 from ..core.types import Experiment
@@ -127,6 +129,8 @@ def value_at(thing: Any, path: str) -> Any:
 
 def _children(thing: Any) -> dict[str, Any] | None:
     match thing:
+        case Log():  # typed as one value
+            return None
         case Component():
             return _fields(thing, given=True)
         case dict():
@@ -170,6 +174,8 @@ def _replace(thing: Any, path: list[str], value: Any) -> Any:
 
 def _parse(text: str, old: Any, path: str) -> Any:
     """Text read as the kind of value that stands there now."""
+    if path.rpartition(".")[2] == "evaluations":
+        return evaluations.parse(text)
     kind = type(old)
     try:
         match old:

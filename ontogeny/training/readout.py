@@ -1,7 +1,5 @@
 """Gradient descent on a linear readout, done in the dual."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
@@ -30,7 +28,7 @@ class ReadoutDescent(_Descent):
         return self.advance(now, memory, jnp.zeros((), jnp.int32), 1)
 
     def advance(
-        self, now: Moment, memory: Memory, start: Int[Array, ""], steps: int
+        self, now: Moment, memory: Memory, start: Int[Array, ""], steps: int | Int[Array, ""]
     ) -> tuple[Params, Memory]:
         assert isinstance(now.model, OneLayer)
         batch = now.batch(self.split)
@@ -42,11 +40,12 @@ class ReadoutDescent(_Descent):
         cotangent = jax.grad(lambda outputs: now.task.loss(outputs, batch))
         shape = trace.outputs.shape
 
-        def one(summed: jax.Array, _: None) -> tuple[Any, None]:
+        def one(_: Int[Array, ""], summed: jax.Array) -> jax.Array:
             outputs = trace.outputs - self.learning_rate * (gram @ summed).reshape(shape)
-            return summed + cotangent(outputs).reshape(summed.shape), None
+            more: jax.Array = cotangent(outputs).reshape(summed.shape)
+            return summed + more
 
         nothing = jnp.zeros((len(features), shape[-1]))
-        summed, _ = jax.lax.scan(one, nothing, length=steps)
+        summed: jax.Array = jax.lax.fori_loop(0, steps, one, nothing)
         output = now.params.output - self.learning_rate * gain * (summed.T @ features)
         return now.params._replace(output=output), memory

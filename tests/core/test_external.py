@@ -80,5 +80,10 @@ def test_it_is_spelled_and_edited_by_path():
     walk = Walking()
     faster = edit(walk, "learning_rate", "0.5")
     assert faster.learning_rate == 0.5 and digest(record(walk)) != digest(record(faster))
-    with pytest.raises(ConfigError, match="not divisible"):
-        edit(walk, "evaluations", "3")
+    with pytest.raises(ConfigError, match="evaluations must be at least 1"):
+        edit(walk, "evaluations", "0")
+
+
+def test_its_steps_need_not_be_a_multiple_of_its_evaluations():
+    run = execute({"walk": Walking(steps=20, evaluations=3)}, seeds=1)["walk"]
+    assert run.steps.tolist() == [0, 7, 14, 20]

@@ -17,6 +17,7 @@ from ontogeny import (
     Experiment,
     GradientDescent,
     Labelled,
+    Log,
     Loss,
     OneLayer,
     Until,
@@ -44,7 +45,8 @@ from ontogeny import (
         (lambda: GPT2(width=30, heads=4), "GPT2.width=30 is not divisible by heads=4"),
         (lambda: Labelled(shared=1), "Labelled.shared must be at least 2"),
         (lambda: Until("x", level=1.0, side="belw"), "did you mean 'below'?"),
-        (lambda: tiny(steps=7), "training.0.steps=7 is not divisible by evaluations=5"),
+        (lambda: tiny(evaluations=(3, 41)), "evaluations: 41 is no step of this training, which"),
+        (lambda: Log(0), "Log.points must be at least 1"),
         (lambda: tiny(evaluations=0), "Experiment.evaluations must be at least 1"),
         (lambda: tiny(probes={"x": Accuracy("conclusions")}), "did you mean 'conclusion'?"),
         (

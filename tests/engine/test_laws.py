@@ -283,7 +283,9 @@ def test_few_parameters_move_alike_as_one_vector(parts, monkeypatch):
 
     def moved():
         state = one.enter(experiment, seed, begun, 0)
-        return jax.jit(lambda state: one.advance(experiment, seed, state, seed, 0, 5))(state)
+        return jax.jit(lambda state: one.advance(experiment, seed, state, seed, jnp.asarray(5), 0))(
+            state
+        )
 
     few = moved()
     monkeypatch.setattr(descent, "_FEW", 0)

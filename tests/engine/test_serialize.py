@@ -10,7 +10,7 @@ import jax
 import pytest
 from small import TESTS, tiny
 
-from ontogeny import Analogy, ConfigError
+from ontogeny import Analogy, ConfigError, Log
 from ontogeny.engine.modules import outline
 from ontogeny.engine.serialize import code_behind, digest, edit, paths, record, serialize
 
@@ -62,13 +62,17 @@ def test_edits_are_checked_like_anything_written_by_hand():
     assert edit(tiny(), "training.1.learning_rate", "0.25").training[1].learning_rate == 0.25
     assert edit(tiny(), "training.0.trainable", "value").training[0].trainable == ("value",)
     assert edit(tiny(), "evaluations", "10").evaluations == 10
+    assert edit(tiny(), "evaluations", "log 12").evaluations == Log(12)
+    assert edit(tiny(), "evaluations", "1+10+40").evaluations == (1, 10, 40)
+    assert edit(tiny(evaluations=Log(9)), "evaluations", str(Log(7))).evaluations == Log(7)
     for path, text, message in [
         ("task.ration", "7", "did you mean 'task.ratio'"),
         ("task.ratio", "seven", "expected a number"),
         ("task.tuples", "2.5", "expected a whole number"),
         ("task.tuples", "0", "Analogy.tuples must be at least 1"),
         ("task.ratio", "nan", "Analogy.ratio must be a finite number"),
-        ("training.0.steps", "7", "not divisible by evaluations"),
+        ("evaluations", "logs", "expected a number of them, like 20, log 30, or steps: 1+10+100"),
+        ("evaluations", "1+99", "99 is no step of this training"),
         ("training.0.split", "trian", "did you mean 'train'"),
         ("training.5.learning_rate", "1", "did you mean 'training."),
     ]:

@@ -225,7 +225,7 @@ class _Supervisor:
             case {"began": number}:
                 self.running[number] = 0
                 unit = self.units[number]
-                work = unit.cost / unit.specs[0].experiment.evaluations
+                work = unit.cost / (len(unit.specs[0].experiment.evaluated_at) - 1)
                 self.pace = Pace(evaluation_seconds(), work, lambda: self.now)
                 progress.began(unit)
             case {"evaluated": number, "news": news}:

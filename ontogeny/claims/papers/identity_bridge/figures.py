@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ....core.curves import monotone
+from ....core.evaluations import Log
 from ....core.evidence import Evidence
 from ....core.run import Run
 from ....core.types import Experiment
@@ -234,7 +235,7 @@ def _tighter(run: Run, standard: Run) -> Iterator[Evidence]:
         *GPT2_DEPARTURES,
         "alignment is the cosine after the last layer; both pass one half",
     ),
-    small=lambda scale: gpt2(scale, gamma=SMALL_GPT2_GAMMA, evaluations=60),
+    small=lambda scale: gpt2(scale, gamma=SMALL_GPT2_GAMMA, evaluations=Log(60)),
 )
 def alignment_precedes_composition(small: Run) -> Iterator[Evidence]:
     """What s r1 becomes aligns with its bridge before compositions are right."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ....core.evaluations import Evaluations
 from ....core.types import Experiment, Probe, Solver, Stage
 from ....models.embedding_mlp import EmbeddingMLP
 from ....models.gpt2 import ScaledGPT2
@@ -153,7 +154,7 @@ def gpt2(
     identity: float = 1.0,
     gamma: float = SMALL_GPT2_GAMMA,
     weight_decay: float = 0.0,
-    evaluations: int = 20,
+    evaluations: Evaluations = 20,
     **changes: Any,
 ) -> Experiment:
     """A GPT-2 on two hops: `gamma` scales its initial weights."""

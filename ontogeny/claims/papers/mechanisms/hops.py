@@ -64,8 +64,7 @@ def hopping(scale: Scale, hops: int, data: str, deeper: int = 0) -> Experiment:
     steps = HOPS_STEPS(scale)
     training: tuple[Stage, ...] = (trained_on(data, hops, steps),)
     if data == "curriculum":
-        # each number of hops gets an equal share, in whole evaluations
-        share = steps // len(task.asked) // HOPS_EVALUATIONS * HOPS_EVALUATIONS
+        share = steps // len(task.asked)
         training = tuple(trained_on(split_of(each), each, share) for each in task.asked)
     loss = "mixture" if data == "curriculum" else data
     probes = {"train loss": Loss(loss), **accuracies(task)}

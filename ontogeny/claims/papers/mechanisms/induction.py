@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ....core.evaluations import Log
 from ....core.evidence import Evidence
 from ....core.run import Run
 from ....core.types import Experiment, Probe, Stage
@@ -96,13 +97,13 @@ def pair(scale: Scale, *stages: tuple[int, tuple[str, ...]], **task: Any) -> Exp
         for percent, names in plan
     )
     model = InductionPair(width=PAIR_WIDTH(scale))
-    evaluations = 40 if len(plan) == 1 else 20
+    # log-spaced: what is learnt first is learnt in a tenth of the steps
     return Experiment(
         Triggers(**{**PAIR(scale), **task}),
         model,
         training,
         {**BEHAVIOUR, **SCORES},
-        evaluations=evaluations,
+        evaluations=Log(60),
     )
 
 

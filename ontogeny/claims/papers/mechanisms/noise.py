@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ....core.curves import exponent
+from ....core.evaluations import Log
 from ....core.evidence import Evidence
 from ....core.run import Run
 from ....core.types import Experiment, Probe
@@ -47,7 +48,7 @@ def _noisy(scale: Scale, noise: float = 0.5) -> Experiment:
     stage = Momentum(
         steps=NOISE_STEPS(scale), learning_rate=0.03, weight_decay=1e-4, trainable=LAYERS
     )
-    return Experiment(task, model, (stage,), NOISY, evaluations=20)
+    return Experiment(task, model, (stage,), NOISY, evaluations=Log(40))
 
 
 @claim(
