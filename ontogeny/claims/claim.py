@@ -43,6 +43,18 @@ Found = Callable[..., Iterator[Evidence]]
 Flat = tuple[list[tuple[str, AnyExperiment]], Any]  # experiments with their names; their tree
 
 
+class Home(NamedTuple):
+    """Where a claim is written."""
+
+    module: str = ""
+    file: str = ""
+    line: int = 0
+    spec: Any = None  # of the module: loading that again makes a new one; none of what is typed
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}"
+
+
 @dataclass(frozen=True)
 class Claim:
     """A sentence of a paper, the experiments that bear on it and the evidence they yield."""
@@ -58,7 +70,7 @@ class Claim:
     departures: tuple[str, ...] = ()  # those that are no field's
     untested: str = ""
     exact: str = ""  # why all seeds give the same: nothing is drawn
-    module: str = ""  # in which it is written
+    home: Home = Home()  # noqa: RUF009 a tuple: nobody can change it
     of: str = ""  # the pretrained model that it is asked of, where that is for the asker to say
     _made: dict[Scale, Flat] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -141,9 +153,9 @@ def claim(
             departures,
             reason,
             exact,
-            home.module,
+            home,
         )
-        _register(made, home)
+        _register(made)
         return evidence
 
     return register
@@ -153,51 +165,34 @@ def untested(paper: Paper, where: str, name: str, says: str, reason: str) -> Non
     """Registers a claim that cannot be judged here, and why."""
     caller = sys._getframe(1)
     module = str(caller.f_globals.get("__name__"))
-    made = Claim(name, says, paper, where, {}, None, untested=reason, module=module)
-    _register(made, _Home(module, caller.f_code.co_filename, caller.f_lineno, _spec(module)))
+    home = Home(module, caller.f_code.co_filename, caller.f_lineno, _spec(module))
+    _register(Claim(name, says, paper, where, {}, None, untested=reason, home=home))
 
 
-class _Home(NamedTuple):
-    """Where a claim is written."""
-
-    module: str
-    file: str
-    line: int
-    spec: Any  # of the module: loading that again makes a new one; none of what is typed
-
-    def __str__(self) -> str:
-        return f"{self.file}, line {self.line}"
-
-
-_HOMES: dict[str, _Home] = {}
-
-
-def _home(evidence: Found) -> _Home:
+def _home(evidence: Found) -> Home:
     function = inspect.unwrap(evidence)
     while isinstance(function, partial):
         function = inspect.unwrap(function.func)
-    code, module = function.__code__, function.__module__
-    return _Home(module, code.co_filename, code.co_firstlineno, _spec(module))
+    code, module = function.__code__, function.__module__ or ""  # nothing, of what `exec` runs
+    return Home(module, code.co_filename, code.co_firstlineno, _spec(module))
 
 
 def _spec(module: str) -> Any:
     return getattr(sys.modules.get(module), "__spec__", None)
 
 
-def _register(made: Claim, home: _Home) -> None:
+def _register(made: Claim) -> None:
     """Adds a claim; one that is typed again, or whose module is loaded again, replaces itself."""
-    known = _HOMES.get(made.name)
-    # typed again, or loaded again
-    again = known and known.module == home.module and (known.spec is not home.spec or not home.spec)
-    if known and not again:
-        raise ConfigError(f"two claims are called {made.name}: {known}, and {home}")
+    known, home = CLAIMS.get(made.name), made.home
+    if known and not (
+        known.home.module == home.module and (known.home.spec is not home.spec or not home.spec)
+    ):
+        raise ConfigError(f"two claims are called {made.name}: {known.home}, and {home}")
     papers = {each.paper.key: each for each in CLAIMS.values() if each.name != made.name}
     other = papers.get(made.paper.key)
-    if other and other.paper != made.paper and other.module != made.module:
-        raise ConfigError(
-            f"two papers have the key {made.paper.key}: {_HOMES[other.name]}, and {home}"
-        )
-    CLAIMS[made.name], _HOMES[made.name] = made, home
+    if other and other.paper != made.paper and other.home.module != home.module:
+        raise ConfigError(f"two papers have the key {made.paper.key}: {other.home}, and {home}")
+    CLAIMS[made.name] = made
 
 
 @cache

@@ -32,11 +32,7 @@ def claims_at(words: str) -> list[Claim]:
     location, colon, name = words.rpartition(":") if ".py:" in words else (words, "", "")
     module = load(location)
     folder = f"{module.__name__}."
-    found = [
-        claim
-        for claim in CLAIMS.values()
-        if claim.module == module.__name__ or claim.module.startswith(folder)
-    ]
+    found = [claim for claim in CLAIMS.values() if f"{claim.home.module}.".startswith(folder)]
     if not found:
         raise ConfigError(f"{location} registers no claim: decorate a function with @claim")
     if not colon:

@@ -76,10 +76,8 @@ def choice(default: str, *options: str, doc: str = "") -> Any:
 
 
 def split(default: str | None = None, *, run: bool = True, doc: str = "") -> Any:
-    """A static field: one of the task's splits (an experiment checks that it has it).
-
-    A probe that does not run the model on the split's rows as they are says `run=False`.
-    """
+    """A static field: one of the task's splits, which an experiment checks; `run=False` where a
+    probe does not run the model on its rows as they are."""
     return _field(default, _Split(run), doc, static=True)
 
 

@@ -12,7 +12,7 @@ from small import ROOT
 
 from ontogeny import ConfigError
 from ontogeny.claims import outside
-from ontogeny.claims.claim import _HOMES, CLAIMS, all_claims
+from ontogeny.claims.claim import CLAIMS, all_claims
 from ontogeny.claims.find import find
 
 PROBES = """
@@ -48,13 +48,13 @@ def {name}(trained):
 def folder(tmp_path, monkeypatch):
     """A folder that one works in; what is loaded from it is forgotten in the end."""
     monkeypatch.chdir(tmp_path)
-    paths, before, homes = list(sys.path), dict(CLAIMS), dict(_HOMES)
+    paths, before = list(sys.path), dict(CLAIMS)
     modules, loaded = set(sys.modules), dict(outside._LOADED)
     yield tmp_path
     for name in set(sys.modules) - modules:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
             del sys.modules[name]
-    for known, was in ((CLAIMS, before), (_HOMES, homes), (outside._LOADED, loaded)):
+    for known, was in ((CLAIMS, before), (outside._LOADED, loaded)):
         known.clear()
         known.update(was)
     sys.path[:] = paths
