@@ -158,21 +158,21 @@ def test_an_interval_stays_in_what_is_possible():
     [("fraction", 0, 1), ("cosine", -1, 1), ("loss", 0, 50), ("size", 0, 50), ("entropy", 0, 50)],
 )
 def test_what_is_put_together_stays_in_what_is_possible_too(unit, least, most):
-    """Whatever is said of two numbers at the ends of their range: their own intervals leave it."""
+    """Numbers at the ends of their range: the intervals of the seeds alone leave it."""
     low = measured(least, least, least, most).named("low", unit)
     high = measured(least, most, most, most).named("high", unit)
+    has_most = unit in ("fraction", "cosine")
     for item in (low, high):
-        left, right = item.above(0).low, item.above(0).high
-        assert least <= left < right <= most or unit not in ("fraction", "cosine")
-        assert left >= least
-    gap, whole = most - least, high + low
+        assert least <= item.above(0).low < item.above(0).high
+        assert item.above(0).high <= most or not has_most
+    gap = most - least
     for difference in ((high - low).above(0), high.exceeds(low), high.agrees(low, within=1)):
-        assert difference.low >= -gap
-        assert difference.high <= gap or unit not in ("fraction", "cosine")
-    assert whole.above(0).low >= 2 * least
-    if least == 0:
-        assert (high / (low + high)).above(0).low >= 0
-    assert monotone({1: low, 2: high}, rises=True).low >= -gap
+        assert difference.low >= -gap or not has_most
+        assert difference.high <= gap or not has_most
+    assert (high + low).above(0).low >= 2 * least
+    assert monotone({1: low, 2: high}, rises=True).low >= -gap or not has_most
+    wide = measured(0.01, 0.01, 0.01, 9.0).named("size", "size")
+    assert (wide / wide.map(np.sqrt, "root", "size")).above(0).low >= 0
 
 
 def test_entropies_are_as_near_to_a_papers_as_nats():
