@@ -198,6 +198,6 @@ def _rows(benchmark: Benchmark) -> int:
 
 
 def summary(values: np.ndarray, most: float = np.inf) -> dict[str, Any]:
-    """The mean over seeds, its interval if there is one, and each seed: numbers from 0 to `most`."""
+    """The mean of numbers from 0 to `most`, its interval if there is one, and each seed."""
     low, high = (None if np.isnan(end) else end for end in interval(values, (0.0, most)))
     return {"mean": float(np.mean(values)), "low": low, "high": high, "each": values.tolist()}
