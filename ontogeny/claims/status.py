@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ..core.run import Run
 from ..engine.execute import recall
+from ..engine.files import read_json
 from ..engine.serialize import digest, record
 from ..engine.store import Store
 from .claim import Claim
@@ -92,6 +95,20 @@ def last_said(claim: Claim, store: Store, scale: Scale) -> Standing:
         return Standing(claim, scale, blank | {"outcome": "unjudged"})
     stale = last.get("digest") != claim.digest(scale)
     return Standing(claim, scale, last, note=AGAIN["changed"] if stale else "")
+
+
+def judged_before(claim: Claim, scale: Scale) -> dict[str, Any] | None:
+    """The verdict in the last full judgement of all claims, which the repository has."""
+    rows = _last_judgement()
+    known = (row for row in rows if row["claim"] == claim.name and row["scale"] == scale)
+    return next(known, None)
+
+
+@cache
+def _last_judgement() -> list[dict[str, Any]]:
+    file = Path(__file__).parent.parent.parent / "results" / "verdicts.json"
+    rows: list[dict[str, Any]] = read_json(file) if file.is_file() else []
+    return rows
 
 
 def _environment(claim: Claim, scale: Scale, store: Store) -> dict[str, Any]:

@@ -103,24 +103,36 @@ def judge(
         raise Incomplete(f"no evidence could be computed for {', '.join(broken)}")
 
 
-@app.command(group=CLAIMS, help_epilogue="Example: `ontogeny show attention_stays_balanced`")
+@app.command(group=CLAIMS, help_epilogue="Examples: `ontogeny show feed_forward`, `show TwoHop`")
 def show(
-    claim: ClaimName,
+    what: Annotated[
+        str,
+        Parameter(
+            help="A claim (its name, or an unambiguous part of it), or the class of a task, model, "
+            "stage or probe"
+        ),
+    ],
     /,
     *,
+    full: Annotated[bool, Parameter(help="All experiments of a claim in full")] = False,
     scale: ScaleName = "laptop",
     claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
-    """Show a claim: its sentence, where the paper says it, its experiments and last verdict."""
-    from ..claims.find import find_one
-    from ..claims.status import status
-    from ..report.terminal import show_claim
+    """Show a claim: what decides it, its verdict, its experiments; or a component and its fields.
+
+    Of a claim, one experiment is shown in full, of the others what is different.
+    """
+    from ..claims.status import standing
+    from ..report.explain import named, show_claim, show_component
+    from ..report.terminal import console
 
     add_claims(claims)
-    chosen, opened, size = find_one(claim), store_at(store), scale_of(scale)
-    last = opened.verdict(f"{chosen.name}.{size}")
-    show_claim(chosen, size, last, status(chosen, opened, size)["stale"])
+    found, opened, size = named(what), store_at(store), scale_of(scale)
+    if isinstance(found, type):
+        show_component(console(), found)
+    else:
+        show_claim(console(), found, size, standing(found, opened, size), full)
 
 
 @app.command(

@@ -17,6 +17,16 @@ RANGES: dict[str, Range] = {
     "degrees": (0.0, 180.0),
     **dict.fromkeys((LOSS, ENTROPY, SIZE, "steps"), (0.0, math.inf)),
 }
+IN_WORDS = {
+    FRACTION: "a fraction, from 0 to 1",
+    COSINE: "a cosine, from −1 to 1",
+    LOSS: "a loss, at least 0",
+    NATS: "in nats",
+    ENTROPY: "in nats, at least 0",
+    SIZE: "at least 0",
+    "degrees": "in degrees, from 0 to 180",
+    "logits": "in logits",
+}
 ANYTHING: Range = (-math.inf, math.inf)
 ABSOLUTE = (FRACTION, COSINE, LOSS, NATS, ENTROPY)  # small ones are all alike: differences count
 

@@ -1,5 +1,6 @@
 """What the command line shows."""
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -7,21 +8,17 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ..claims.claim import Claim
-from ..claims.scale import Scale
 from ..claims.sweep import Sweep
-from ..claims.verdict import Verdict
 from ..core import words
-from ..engine.serialize import serialize
 from ..engine.store import Store
-from .outline import outline
 from .tables import badge, evidence, tally, verdicts
 
 
 def console() -> Console:
     """The terminal; or, for a file or a pipe, wide lines."""
     # without a terminal rich takes 80 columns, and folds names
-    return Console() if sys.stdout.isatty() else Console(width=160)
+    asked = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    return Console() if asked else Console(width=160)
 
 
 def _table(*columns: str) -> Table:
@@ -89,33 +86,6 @@ def show_list(rows: Sequence[dict[str, Any]]) -> None:
             status = f"· {known}, before a change"
         table.add_row(status, row["claim"], row["paper"], row["where"], row["scale"] or "")
     console().print(table)
-
-
-def show_claim(claim: Claim, scale: Scale, last: dict[str, Any] | None, stale: bool) -> None:
-    """A claim in full: its sentence, its experiments, its last verdict."""
-    screen = console()
-    screen.print(f"[bold]{claim.name}[/]")
-    screen.print(claim.says)
-    screen.print(f"{claim.paper.title} ({claim.paper.url}), {claim.where}\n", style="dim")
-    if claim.untested:
-        screen.print(f"Not tested here: {claim.untested}")
-        return
-    for name, experiment in claim.named(scale).items():
-        screen.print(f"[bold]{name}[/]: {outline(serialize(experiment))}", highlight=False)
-    screen.print()
-    if last:
-        screen.print(badge(last["outcome"]))
-        if stale:
-            screen.print("(before a change of the experiments or their code)", style="yellow")
-        for text in last["failures"]:
-            screen.print(text, style="yellow", markup=False)
-        screen.print(evidence(last))
-    else:
-        screen.print("Not judged yet in this store.", style="yellow")
-    for text in claim.departures_at(scale):
-        screen.print(f"departure: {text}", markup=False)
-    command = last["command"] if last else Verdict(claim, scale, [], 0, 0.0).command
-    screen.print(f"\n{command}", style="bold", soft_wrap=True)
 
 
 def show_runs(rows: Sequence[dict[str, Any]]) -> None:
