@@ -48,7 +48,7 @@ def _weighed(claim: Claim, scale: Scale, fill: Fill) -> list[Evidence]:
             warnings.simplefilter("ignore")
             return claim.weigh(scale, runs)
     except Exception as problem:  # its code expects what only runs answer
-        raise ConfigError(f"its runs have to be there first: {one_line(problem)}") from problem
+        raise ConfigError(f"its evidence needs real answers: {one_line(problem)}") from problem
 
 
 def _halves(shape: tuple[int, ...]) -> np.ndarray:

@@ -15,7 +15,6 @@ from .app import (
     JsonFile,
     MoreClaims,
     On,
-    Patterns,
     ScaleName,
     Seeds,
     StorePath,
@@ -32,21 +31,30 @@ from .app import (
 from .exits import Incomplete, saving
 
 
-@app.command(name="list", group=CLAIMS, help_epilogue="Example: `ontogeny list chain_of_thought`")
+@app.command(
+    name="list",
+    group=CLAIMS,
+    help_epilogue="Example: `ontogeny list identity-bridge contradicted`",
+)
 def list_(
-    *patterns: Patterns,
+    *patterns: Annotated[
+        str,
+        Parameter(
+            help="Claim names, parts of names, papers [all claims]; of these only those that are "
+            "supported, contradicted, undecided, untested, unjudged, stale (judged before a "
+            "change), or headline claims"
+        ),
+    ],
     json_: AsJson = False,
     claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
     """List the claims, with the last verdict on each."""
-    from ..claims.find import find
-    from ..claims.status import status
+    from ..claims.status import listed
     from ..report.terminal import show_list
 
     add_claims(claims)
-    found = find(list(patterns) or ["all"])
-    rows = [status(claim, store_at(store)) for claim in found]
+    rows = listed(patterns, store_at(store))
     if json_:
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return
@@ -171,7 +179,8 @@ def sweep(
     from ..engine.files import write_whole
     from ..engine.serialize import digest
     from ..report import figures
-    from ..report.terminal import show_sweep
+    from ..report.sweeps import show_sweep
+    from ..report.terminal import console
 
     add_claims(claims)
     chosen, opened, size = find_one(claim), store_at(store), scale_of(scale)
@@ -180,7 +189,7 @@ def sweep(
     sweeps = sweeps_of.parse_sweeps(sweep or [])
     with executor(opened, workers, on) as execute:
         found = sweeps_of.sweep(chosen, execute, changes, sweeps, size, seeds)
-    show_sweep(found)
+    show_sweep(console(), found)
     path = out or opened.root / "figures" / f"sweep-{chosen.name}.png"
     figure = figures.sweep(found)
     with saving() as save:

@@ -41,18 +41,19 @@ def runs(
     claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
-    """List the runs in the store."""
-    from ..claims.status import wanted
+    """List the runs in the store, under the claims that ask for them."""
+    from ..claims.status import asked, swept
     from ..engine.store import entries
     from ..report.terminal import in_bytes, run_row, show_runs
 
     add_claims(claims)
     opened = store_at(store)
     if prune:
-        freed = opened.prune(wanted())
+        freed = opened.prune(set(asked()))
         print(f"freed {in_bytes(freed)}; {in_bytes(opened.size('runs'))} left in {opened.root}")
         return
-    rows = [run_row(opened, name, described) for name, described in entries(opened)]
+    claimed = {} if opened.empty() else swept(opened) | asked()
+    rows = [run_row(opened, name, described, claimed) for name, described in entries(opened)]
     if json_:
         print(json.dumps(rows, indent=1))
         return

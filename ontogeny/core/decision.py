@@ -19,6 +19,7 @@ with a probability of at most `ERROR`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import Literal
 
 import numpy as np
@@ -129,6 +130,12 @@ def interval(
         return float("nan"), float("nan")
     low, high = np.clip(mean_bounds(values, (1 - CONFIDENCE) / 2), *possible)
     return float(low), float(high)
+
+
+@cache
+def fewest() -> int:
+    """The fewest seeds that decide: all of them agree, and the whole error is theirs."""
+    return next(n for n in count(1) if by_seeds([True] * n, ERROR) != "open")
 
 
 MANY = 1000  # seeds: more are in nobody's reach

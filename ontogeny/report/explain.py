@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING
+from difflib import get_close_matches
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -12,13 +13,12 @@ from rich.text import Text
 from ..claims.claim import Claim
 from ..claims.criteria import Criterion, criteria, seconds
 from ..claims.find import find_one
-from ..claims.outside import is_place
 from ..claims.scale import Scale
 from ..claims.status import Standing, judged_before
 from ..claims.verdict import Verdict
 from ..core import words
 from ..core.evidence import Evidence
-from ..core.fields import Component, ConfigError, described, did_you_mean
+from ..core.fields import Component, ConfigError, described
 from ..engine.machine import cores
 from ..engine.serialize import paths
 from .component import claims_with, components, constructed, details, documented, kind_of
@@ -33,9 +33,14 @@ def named(word: str) -> Claim | type[Component]:
     known = components()
     if word in known:
         return known[word]
-    if word[:1].isupper() and not is_place(word):  # as no claim is called
-        raise ConfigError(f"no component is called {word}: {did_you_mean(word, known)}")
-    return find_one(word)
+    try:
+        return find_one(word)
+    except ConfigError as problem:
+        alike = {name.lower(): name for name in known}
+        close = get_close_matches(word.lower().replace("_", ""), alike, n=1, cutoff=0.75)
+        if not close or not str(problem).startswith("no claim"):
+            raise
+        raise ConfigError(f"no claim {word!r}: did you mean {alike[close[0]]!r}?") from problem
 
 
 def show_component(screen: Console, component: type[Component]) -> None:
@@ -95,10 +100,10 @@ def show_claim(
         found = criteria(claim, scale)
     except ConfigError as problem:
         last = standing.verdict if standing else judged_before(claim, scale) or {"evidence": []}
-        then = [_item(f"{item['text']} (when it was last judged)") for item in last["evidence"]]
-        _section(
-            screen, "What decides", *then, Text(f"It cannot be told before it runs: {problem}")
-        )
+        said = [item["text"] for item in last["evidence"] if item["outcome"] != "noted"]
+        then = [_item(f"{text} (when it was last judged)") for text in said]
+        why = Text(f"Before it runs no more can be told: {problem}", style="dim")
+        _section(screen, "What decides", *then, why)
     else:
         _section(screen, "What decides", *_deciding(claim, found))
         if numbers := _numbers(each.evidence for each in found):
