@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -157,11 +158,27 @@ def weights(
         raise ConfigError(f"{name} is external: it has no model of the laboratory")
     check(chosen, format_)
 
-    def tell(news: "News") -> None:
-        sys.stderr.write(f"\r{name}: step {news.step} of {news.steps} ")
-
     # a store keeps answers, not parameters: these are trained once more
-    params = trained(chosen, seed, tell)
-    sys.stderr.write("\n")
+    params = trained(chosen, seed, _told(name))
     for path in write(chosen, params, seed, out, format_):
         print(path)
+
+
+def _told(name: str) -> Callable[["News"], None]:
+    """Says how far a run is: in one line of a terminal, else in a line every few seconds."""
+    live, spoke = sys.stderr.isatty(), time.monotonic()
+
+    def tell(news: "News") -> None:
+        nonlocal spoke
+        text, ends = f"{name}: step {news.step:,} of {news.steps:,}", news.step == news.steps
+        if live:
+            sys.stderr.write(f"\r{text} " + "\n" * ends)
+        elif ends or time.monotonic() - spoke > SECONDS:
+            sys.stderr.write(f"{text}\n")
+            spoke = time.monotonic()
+        sys.stderr.flush()
+
+    return tell
+
+
+SECONDS = 5.0  # between lines
