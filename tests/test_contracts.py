@@ -24,6 +24,7 @@ from ontogeny import (
     Until,
 )
 from ontogeny.core.fields import Component, described
+from ontogeny.core.quantity import ANYTHING, RANGES
 from ontogeny.core.types import Model, Probe, Solver, Stage, Task
 from ontogeny.models.clauses import ClauseModel
 
@@ -216,3 +217,5 @@ def test_probes_answer_with_finite_numbers_of_one_shape(example):
     one, other = answers()
     assert jnp.isfinite(one).all() and jnp.isfinite(other).all()
     assert one.shape == other.shape and jnp.issubdtype(one.dtype, jnp.floating)
+    least, most = RANGES.get(example.component.unit, ANYTHING)
+    assert (one >= least - 1e-5).all() and (one <= most + 1e-5).all()  # up to rounding

@@ -196,8 +196,8 @@ def _register(made: Claim) -> None:
 
 
 @cache
-def _read_papers() -> None:
-    # importing a file is what registers its claims
+def read_papers() -> None:
+    """Loads the claims of this package: importing a file is what registers them."""
     package = importlib.import_module("ontogeny.claims.papers")
     for module in pkgutil.walk_packages(package.__path__, "ontogeny.claims.papers."):
         importlib.import_module(module.name)
@@ -208,7 +208,7 @@ def all_claims() -> dict[str, Claim]:
     and whatever else has been loaded."""
     from .outside import installed, project
 
-    _read_papers()
+    read_papers()
     installed()
     project()
     return CLAIMS

@@ -1,16 +1,23 @@
 """What a store knows of each claim: its last verdict, and whether that still holds."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from ..core.fields import ConfigError
 from ..core.run import Run
 from ..engine.execute import recall
+from ..engine.files import read_json
 from ..engine.serialize import digest, record
 from ..engine.store import Store
-from .claim import Claim
+from .claim import Claim, all_claims
 from .find import find
 from .scale import JUDGED, Scale
+from .sweep import changed, parse_change
 from .verdict import Verdict, weigh
 
 
@@ -36,6 +43,32 @@ def status(claim: Claim, store: Store, scale: Scale | None = None) -> dict[str, 
         "stale": stale,
         "untested": claim.untested,
     }
+
+
+OUTCOMES = ("supported", "contradicted", "undecided", "untested", "unjudged", "stale")
+WORDS = (*OUTCOMES, "headline")
+
+
+def listed(patterns: Sequence[str], store: Store) -> list[dict[str, Any]]:
+    """The standing of claims by name, part of a name, paper, outcome (`contradicted`, `unjudged`)
+    or `headline`. Names add claims; of these, outcomes and `headline` choose."""
+    outcomes = [word for word in patterns if word in OUTCOMES]
+    names = [word for word in patterns if word not in WORDS]
+    for word in names:
+        if close := get_close_matches(word, WORDS, n=1, cutoff=0.8):
+            raise ConfigError(f"no claim is {word!r}: did you mean {close[0]!r}?")
+    rows = [status(claim, store) for claim in find(names or ["all"])]
+    return [
+        row
+        for row in rows
+        if (row["headline"] or "headline" not in patterns)
+        and (not outcomes or standing_of(row) in outcomes)
+    ]
+
+
+def standing_of(row: Mapping[str, Any]) -> str:
+    """One word for what is known of a claim: an outcome, that it is stale, or that it has none."""
+    return "stale" if row["stale"] else row["outcome"] or "unjudged"
 
 
 def remember(store: Store, verdict: Verdict) -> None:
@@ -94,6 +127,20 @@ def last_said(claim: Claim, store: Store, scale: Scale) -> Standing:
     return Standing(claim, scale, last, note=AGAIN["changed"] if stale else "")
 
 
+def judged_before(claim: Claim, scale: Scale) -> dict[str, Any] | None:
+    """The verdict in the last full judgement of all claims, which the repository has."""
+    rows = _last_judgement()
+    known = (row for row in rows if row["claim"] == claim.name and row["scale"] == scale)
+    return next(known, None)
+
+
+@cache
+def _last_judgement() -> list[dict[str, Any]]:
+    file = Path(__file__).parent.parent.parent / "results" / "verdicts.json"
+    rows: list[dict[str, Any]] = read_json(file) if file.is_file() else []
+    return rows
+
+
 def _environment(claim: Claim, scale: Scale, store: Store) -> dict[str, Any]:
     """Where the first of its runs was made."""
     first = next(iter(claim.named(scale).values()))
@@ -101,11 +148,38 @@ def _environment(claim: Claim, scale: Scale, store: Store) -> dict[str, Any]:
     return described["environment"] if described else {}
 
 
-def wanted() -> set[str]:
-    """The digests of all experiments that a claim asks for, at either scale."""
-    return {
-        digest(record(experiment))
-        for claim in find(["all"])
-        for scale in JUDGED
-        for experiment in claim.named(scale).values()
-    }
+def swept(store: Store) -> dict[str, list[str]]:
+    """The same of the sweeps that a store remembers: `claim: experiment, task.ratio=2`."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for known in store.variations():
+        if (claim := all_claims().get(known["claim"])) is None:
+            continue
+        for point in known["points"][:SWEPT]:
+            values = zip(known["sweeps"], point["at"], strict=True)
+            changes = [*known["changes"], *(f"{path}={value}" for path, value in values)]
+            try:
+                experiments = claim.named(Scale(known["scale"]))
+                made = changed(claim, experiments, [parse_change(text) for text in changes])
+            except ValueError:  # of a claim, a field or a scale that there was
+                continue
+            for name, experiment in made.items():
+                label = f"{claim.name}: {name}, {', '.join(changes)}"
+                found[digest(record(experiment))][label] = None
+    return {name: list(labels) for name, labels in found.items()}
+
+
+SWEPT = 1000  # points of a sweep that are looked up
+
+
+def asked() -> dict[str, list[str]]:
+    """The digests of all experiments that a claim asks for, at either scale, each with the claims
+    and what they call it: `claim: experiment`."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for size in JUDGED:
+        at = "" if size == Scale.LAPTOP else f" ({size})"
+        for claim in find(["all"]):
+            for name, experiment in claim.named(size).items():
+                # of one that is the same at both scales, the first name
+                if f"{claim.name}: {name}" not in (known := found[digest(record(experiment))]):
+                    known[f"{claim.name}: {name}{at}"] = None
+    return {name: list(labels) for name, labels in found.items()}

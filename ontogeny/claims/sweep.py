@@ -1,8 +1,10 @@
 """What if? A claim judged again with something changed, over one or two sweeps."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from ..core.external import AnyExperiment
@@ -36,27 +38,53 @@ class Sweep:
     sweeps: dict[str, list[str]]
     verdicts: dict[tuple[str, ...], Verdict]
 
-    def flips(self) -> list[str]:
-        """Where, along a sweep, the outcome changes."""
-        found = []
-        for axis, (path, values) in enumerate(self.sweeps.items()):
-            for point, verdict in self.verdicts.items():
-                place = values.index(point[axis])
-                if place + 1 == len(values):
-                    continue
-                after = (*point[:axis], values[place + 1], *point[axis + 1 :])
-                other = self.verdicts[after]
-                if other.outcome != verdict.outcome:
-                    rest = [
-                        f"{p}={v}" for a, (p, v) in enumerate(zip(self.sweeps, point, strict=True))
-                        if a != axis
-                    ]  # fmt: skip
-                    at = f" (at {', '.join(rest)})" if rest else ""
-                    found.append(
-                        f"{verdict.outcome} at {path}={point[axis]}, "
-                        f"{other.outcome} at {path}={after[axis]}{at}"
-                    )
-        return found
+    def answer(self) -> list[str]:
+        """Where the outcome flips, in a line; of two sweeps, in a line for each value of the
+        second."""
+        if not self.sweeps:
+            (verdict,) = self.verdicts.values()
+            return [f"{verdict.outcome} with {', '.join(verdict.changes) or 'nothing changed'}"]
+        (path, values), *second = self.sweeps.items()
+        if not second:
+            return [along(path, {value: self.verdicts[value,].outcome for value in values})]
+        other, levels = second[0]
+        alike: dict[str, list[str]] = defaultdict(list)  # rows of the grid that are the same
+        for level in levels:
+            found = {value: self.verdicts[value, level].outcome for value in values}
+            alike[along(path, found)].append(level)
+        return [f"{other}={','.join(same)}: {text}" for text, same in alike.items()]
+
+
+def along(path: str, outcomes: Mapping[str, str]) -> str:
+    """Where along a sweep the outcome flips: `supported up to task.ratio = 2, contradicted from 4
+    on`."""
+    try:
+        values = sorted(outcomes, key=float)
+    except ValueError:  # words, in the order in which they were given
+        alike: dict[str, list[str]] = defaultdict(list)
+        for value, outcome in outcomes.items():
+            alike[outcome].append(value)
+        parts = [f"{outcome} at {', '.join(values)}" for outcome, values in alike.items()]
+        return f"{path}: {'; '.join(parts)}"
+    if len(set(outcomes.values())) == 1:
+        return _everywhere(path, {value: outcomes[value] for value in values})
+    stretches = [list(some) for _, some in groupby(values, key=lambda value: outcomes[value])]
+    told = []
+    for number, some in enumerate(stretches):
+        where = f"at {some[0]}" if len(some) == 1 else f"from {some[0]} to {some[-1]}"
+        if number == 0:
+            where = f"up to {path} = {some[-1]}"
+        elif number == len(stretches) - 1:
+            where = f"from {some[0]} on"
+        told.append(f"{outcomes[some[0]]} {where}")
+    return ", ".join(told)
+
+
+def _everywhere(path: str, outcomes: Mapping[str, str]) -> str:
+    outcome, values = next(iter(outcomes.values())), list(outcomes)
+    if len(values) == 1:
+        return f"{outcome} at {path} = {values[0]}"
+    return f"{outcome} from {path} = {values[0]} to {values[-1]}: it does not flip in this range"
 
 
 def parse_change(text: str) -> Change:
@@ -93,6 +121,11 @@ def parse_sweeps(texts: Iterable[str]) -> dict[str, list[str]]:
         sweeps[path] = values
     check_grid(sweeps)
     return sweeps
+
+
+def as_typed(sweeps: Mapping[str, list[str]]) -> list[str]:
+    """Sweeps as they are typed: `PATH=a,b,c`."""
+    return [f"{path}={','.join(values)}" for path, values in sweeps.items()]
 
 
 def check_grid(sweeps: Mapping[str, list[str]]) -> None:

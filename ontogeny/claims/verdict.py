@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -89,7 +90,7 @@ class Verdict:
     @property
     def command(self) -> str:
         """What to type to see it again."""
-        changes = "".join(f" --set {change}" for change in self.changes)
+        changes = "".join(f" --set {shlex.quote(change)}" for change in self.changes)
         if self.claim.of:
             verb, how = "llm", f"--model {self.claim.of}"
         else:

@@ -15,7 +15,6 @@ from .app import (
     JsonFile,
     MoreClaims,
     On,
-    Patterns,
     ScaleName,
     Seeds,
     StorePath,
@@ -32,21 +31,30 @@ from .app import (
 from .exits import Incomplete, saving
 
 
-@app.command(name="list", group=CLAIMS, help_epilogue="Example: `ontogeny list chain_of_thought`")
+@app.command(
+    name="list",
+    group=CLAIMS,
+    help_epilogue="Example: `ontogeny list identity-bridge contradicted`",
+)
 def list_(
-    *patterns: Patterns,
+    *patterns: Annotated[
+        str,
+        Parameter(
+            help="Claim names, parts of names, papers [all claims]; of these only those that are "
+            "supported, contradicted, undecided, untested, unjudged, stale (judged before a "
+            "change), or headline claims"
+        ),
+    ],
     json_: AsJson = False,
     claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
     """List the claims, with the last verdict on each."""
-    from ..claims.find import find
-    from ..claims.status import status
+    from ..claims.status import listed
     from ..report.terminal import show_list
 
     add_claims(claims)
-    found = find(list(patterns) or ["all"])
-    rows = [status(claim, store_at(store)) for claim in found]
+    rows = listed(patterns, store_at(store))
     if json_:
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return
@@ -103,24 +111,36 @@ def judge(
         raise Incomplete(f"no evidence could be computed for {', '.join(broken)}")
 
 
-@app.command(group=CLAIMS, help_epilogue="Example: `ontogeny show attention_stays_balanced`")
+@app.command(group=CLAIMS, help_epilogue="Examples: `ontogeny show feed_forward`, `show TwoHop`")
 def show(
-    claim: ClaimName,
+    what: Annotated[
+        str,
+        Parameter(
+            help="A claim (its name, or an unambiguous part of it), or the class of a task, model, "
+            "stage or probe"
+        ),
+    ],
     /,
     *,
+    full: Annotated[bool, Parameter(help="All experiments of a claim in full")] = False,
     scale: ScaleName = "laptop",
     claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
-    """Show a claim: its sentence, where the paper says it, its experiments and last verdict."""
-    from ..claims.find import find_one
-    from ..claims.status import status
-    from ..report.terminal import show_claim
+    """Show a claim: what decides it, its verdict, its experiments; or a component and its fields.
+
+    Of a claim, one experiment is shown in full, of the others what is different.
+    """
+    from ..claims.status import standing
+    from ..report.explain import named, show_claim, show_component
+    from ..report.terminal import console
 
     add_claims(claims)
-    chosen, opened, size = find_one(claim), store_at(store), scale_of(scale)
-    last = opened.verdict(f"{chosen.name}.{size}")
-    show_claim(chosen, size, last, status(chosen, opened, size)["stale"])
+    found, opened, size = named(what), store_at(store), scale_of(scale)
+    if isinstance(found, type):
+        show_component(console(), found)
+    else:
+        show_claim(console(), found, size, standing(found, opened, size), full)
 
 
 @app.command(
@@ -159,7 +179,8 @@ def sweep(
     from ..engine.files import write_whole
     from ..engine.serialize import digest
     from ..report import figures
-    from ..report.terminal import show_sweep
+    from ..report.sweeps import show_sweep
+    from ..report.terminal import console
 
     add_claims(claims)
     chosen, opened, size = find_one(claim), store_at(store), scale_of(scale)
@@ -168,7 +189,7 @@ def sweep(
     sweeps = sweeps_of.parse_sweeps(sweep or [])
     with executor(opened, workers, on) as execute:
         found = sweeps_of.sweep(chosen, execute, changes, sweeps, size, seeds)
-    show_sweep(found)
+    show_sweep(console(), found)
     path = out or opened.root / "figures" / f"sweep-{chosen.name}.png"
     figure = figures.sweep(found)
     with saving() as save:

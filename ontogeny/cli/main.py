@@ -5,13 +5,13 @@ Everything heavy is imported inside a command, so that help answers at once.
 
 import atexit
 import sys
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from typing import TextIO, cast
 
 from cyclopts import CycloptsError
 
 from ..core.process import collect_seldom, exit_at_once
-from . import bench, interrupts, judge, llm, report, runs, scorecard  # noqa: F401 (their commands)
+from . import bench, completion, interrupts, judge, llm, report, runs, scorecard  # noqa: F401 (their commands)
 from .app import app
 from .exits import REFUSED, Output, explain, printable, refuse_old_names
 
@@ -20,12 +20,18 @@ def run(words: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 done, 1 failed or not all saved, 2 bad request.
 
     An error that the user can mend is one line, and so is an internal error."""
-    output = Output(sys.stdout)
+    # progress goes to standard error: nobody who reads it is no reason to stop the work
+    output, errors = Output(sys.stdout), Output(sys.stderr)
     problem, code = "", 0
-    with redirect_stdout(cast(TextIO, output)):
+    with redirect_stdout(cast(TextIO, output)), redirect_stderr(cast(TextIO, errors)):
         try:
-            refuse_old_names(sys.argv[1:] if words is None else words)
-            app(words, exit_on_error=False)
+            given = sys.argv[1:] if words is None else words
+            if given[:1] == ["--complete"]:  # asked by a shell: what is typed need not be whole
+                print("".join(f"{word}\n" for word in completion.complete(given[1:])), end="")
+            else:
+                refuse_old_names(given)
+                app(words, exit_on_error=False)
+                completion.remember()
         except CycloptsError:  # it has said what is wrong; its own exit code changes with versions
             code = REFUSED
         except SystemExit as end:  # all has been said

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,18 +42,19 @@ def runs(
     claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
-    """List the runs in the store."""
-    from ..claims.status import wanted
+    """List the runs in the store, under the claims that ask for them."""
+    from ..claims.status import asked, swept
     from ..engine.store import entries
     from ..report.terminal import in_bytes, run_row, show_runs
 
     add_claims(claims)
     opened = store_at(store)
     if prune:
-        freed = opened.prune(wanted())
+        freed = opened.prune(set(asked()))
         print(f"freed {in_bytes(freed)}; {in_bytes(opened.size('runs'))} left in {opened.root}")
         return
-    rows = [run_row(opened, name, described) for name, described in entries(opened)]
+    claimed = {} if opened.empty() else swept(opened) | asked()
+    rows = [run_row(opened, name, described, claimed) for name, described in entries(opened)]
     if json_:
         print(json.dumps(rows, indent=1))
         return
@@ -156,11 +158,27 @@ def weights(
         raise ConfigError(f"{name} is external: it has no model of the laboratory")
     check(chosen, format_)
 
-    def tell(news: "News") -> None:
-        sys.stderr.write(f"\r{name}: step {news.step} of {news.steps} ")
-
     # a store keeps answers, not parameters: these are trained once more
-    params = trained(chosen, seed, tell)
-    sys.stderr.write("\n")
+    params = trained(chosen, seed, _told(name))
     for path in write(chosen, params, seed, out, format_):
         print(path)
+
+
+def _told(name: str) -> Callable[["News"], None]:
+    """Says how far a run is: in one line of a terminal, else in a line every few seconds."""
+    live, spoke = sys.stderr.isatty(), time.monotonic()
+
+    def tell(news: "News") -> None:
+        nonlocal spoke
+        text, ends = f"{name}: step {news.step:,} of {news.steps:,}", news.step == news.steps
+        if live:
+            sys.stderr.write(f"\r{text} " + "\n" * ends)
+        elif ends or time.monotonic() - spoke > SECONDS:
+            sys.stderr.write(f"{text}\n")
+            spoke = time.monotonic()
+        sys.stderr.flush()
+
+    return tell
+
+
+SECONDS = 5.0  # between lines

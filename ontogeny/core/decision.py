@@ -19,6 +19,7 @@ with a probability of at most `ERROR`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import Literal
 
 import numpy as np
@@ -120,11 +121,21 @@ def quantile(freedom: int, error: float = (1 - CONFIDENCE) / 2) -> float:
     return float(stdtrit(freedom, 1 - error))
 
 
-def interval(values: np.ndarray) -> tuple[float, float]:
-    """Student's 95 % interval for the mean over seeds, as it is shown beside numbers."""
+def interval(
+    values: np.ndarray, possible: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[float, float]:
+    """Student's 95 % interval for the mean over seeds, as it is shown beside numbers; what a number
+    cannot be is left out of it."""
     if len(values) < 2 or not np.isfinite(values).all():
         return float("nan"), float("nan")
-    return mean_bounds(values, (1 - CONFIDENCE) / 2)
+    low, high = np.clip(mean_bounds(values, (1 - CONFIDENCE) / 2), *possible)
+    return float(low), float(high)
+
+
+@cache
+def fewest() -> int:
+    """The fewest seeds that decide: all of them agree, and the whole error is theirs."""
+    return next(n for n in count(1) if by_seeds([True] * n, ERROR) != "open")
 
 
 MANY = 1000  # seeds: more are in nobody's reach

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import decision, words
 from .notebook import table
-from .quantity import ABSOLUTE, Quantity
+from .quantity import ABSOLUTE, Quantity, Range, combined
 
 
 class Outcome(StrEnum):
@@ -204,10 +204,17 @@ class Evidence:
         return self._end(1)
 
     def _end(self, side: int) -> float:
-        end = float(self._back(decision.interval(self._scaled)[side]))
-        # an interval does not leave what is possible
-        low, high = self.quantity.range if self.other is None else (-np.inf, np.inf)
-        return float(np.clip(end, low, high))
+        if self.ratio:  # of logarithms: it stays above zero by itself
+            return float(self._back(decision.interval(self._scaled)[side]))
+        return decision.interval(self.compared, self._possible)[side]
+
+    @property
+    def _possible(self) -> Range:
+        """What that which is compared can be; the least step of a sweep is a difference."""
+        ours = self.quantity.range
+        if self.relation in (Relation.RISES, Relation.FALLS):
+            return combined("−", ours, ours)
+        return ours if self.other is None else combined("−", ours, self.other.range)
 
     @property
     def _scaled(self) -> np.ndarray:

@@ -15,7 +15,7 @@ from .decision import interval
 from .evidence import Evidence, Relation, Reported
 from .fields import ConfigError
 from .notebook import table
-from .quantity import Quantity
+from .quantity import ANYTHING, SIZE, Quantity, Range
 from .words import with_interval
 
 Values = Float[np.ndarray, "seed ..."]
@@ -59,7 +59,7 @@ class Measurement:
         return int(self.values.shape[1])
 
     def __str__(self) -> str:
-        return f"{self.quantity}: {summary(self.values)}"
+        return f"{self.quantity}: {summary(self.values, self.quantity.range)}"
 
     def _repr_html_(self) -> str:
         rows = [(seed, value) for seed, value in enumerate(self.values)]
@@ -69,7 +69,10 @@ class Measurement:
 
     def magnitude(self) -> "Measurement":
         """The mean size of the array's entries, whatever their sign."""
-        return self._over("mean size of", lambda values: np.abs(values).mean(axis=_within(values)))
+        sizes = self._over("mean size of", lambda values: np.abs(values).mean(axis=_within(values)))
+        # without a unit; one that there is decides how near to a paper's number is near
+        unit = self.quantity.unit or SIZE
+        return replace(sizes, quantity=replace(sizes.quantity, unit=unit))
 
     def mean(self) -> "Measurement":
         """The mean of the array's entries."""
@@ -271,8 +274,8 @@ def _inside(
         return surely((least > low) & (most < high), ~((most <= low) | (least >= high)))
 
 
-def summary(values: np.ndarray) -> str:
+def summary(values: np.ndarray, possible: Range = ANYTHING) -> str:
     """The mean over seeds and its interval, or the shape where there is an array per seed."""
     if values.ndim > 1:
         return f"array of shape {values.shape[1:]}"
-    return with_interval(float(np.mean(values)), *interval(values))
+    return with_interval(float(np.mean(values)), *interval(values, possible))

@@ -8,8 +8,27 @@ from typing import Any
 # In what a probe's number is measured, where that decides something: its range, and how near to a
 # paper's number is near.
 FRACTION, COSINE, LOSS, NATS = "fraction", "cosine", "loss", "nats"
-RANGES = {FRACTION: (0.0, 1.0), COSINE: (-1.0, 1.0)}
-ABSOLUTE = (FRACTION, COSINE, LOSS, NATS)  # small ones are all alike: differences count
+ENTROPY = "entropy"  # or a divergence: in nats, and never below zero
+SIZE = "size"  # a norm, an error or a rank: no unit, and never below zero
+Range = tuple[float, float]
+RANGES: dict[str, Range] = {
+    FRACTION: (0.0, 1.0),
+    COSINE: (-1.0, 1.0),
+    "degrees": (0.0, 180.0),
+    **dict.fromkeys((LOSS, ENTROPY, SIZE, "steps"), (0.0, math.inf)),
+}
+IN_WORDS = {
+    FRACTION: "a fraction, from 0 to 1",
+    COSINE: "a cosine, from −1 to 1",
+    LOSS: "a loss, at least 0",
+    NATS: "in nats",
+    ENTROPY: "in nats, at least 0",
+    SIZE: "at least 0",
+    "degrees": "in degrees, from 0 to 180",
+    "logits": "in logits",
+}
+ANYTHING: Range = (-math.inf, math.inf)
+ABSOLUTE = (FRACTION, COSINE, LOSS, NATS, ENTROPY)  # small ones are all alike: differences count
 
 
 @dataclass(frozen=True)
@@ -36,9 +55,11 @@ class Quantity:
         return " ".join((*self.reductions, f"{self.probe}{index}"))
 
     @property
-    def range(self) -> tuple[float, float]:
+    def range(self) -> Range:
         """What it can be."""
-        return RANGES.get(self.unit, (-math.inf, math.inf))
+        if self.operation:
+            return combined(self.operation, *(part.range for part in self.parts))
+        return RANGES.get(self.unit, ANYTHING)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Quantity":
@@ -55,3 +76,13 @@ class Quantity:
     def with_(self, operation: str, other: "Quantity") -> "Quantity":
         """The two of them put together: a difference of two fractions is none."""
         return Quantity("", operation=operation, parts=(self, other))
+
+
+def combined(operation: str, left: Range, right: Range) -> Range:
+    """What a sum, a difference or a ratio of two numbers can be."""
+    match operation:
+        case "+":
+            return left[0] + right[0], left[1] + right[1]
+        case "−":
+            return left[0] - right[1], left[1] - right[0]
+    return (0.0, math.inf) if left[0] >= 0 and right[0] >= 0 else ANYTHING

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from .fields import ConfigError, did_you_mean
 from .measurement import Measurement, summary
 from .notebook import table
-from .quantity import Quantity
+from .quantity import ANYTHING, RANGES, Quantity, Range
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,10 @@ class Run:
             hint = did_you_mean(probe, self.answers)
             raise ConfigError(f"{self.name or 'this run'} has no probe {probe!r}: {hint}")
         return self.answers[probe]
+
+    def possible(self, probe: str) -> Range:
+        """What a probe's answer can be."""
+        return RANGES.get(self.units.get(probe, ""), ANYTHING)
 
     def final(self, probe: str) -> Measurement:
         """A probe's answer at the end."""
@@ -108,7 +112,10 @@ class Run:
         return pandas.DataFrame(rows)
 
     def _repr_html_(self) -> str:
-        rows = [[probe, summary(answers[:, -1])] for probe, answers in self.answers.items()]
+        rows = [
+            [probe, summary(answers[:, -1], self.possible(probe))]
+            for probe, answers in self.answers.items()
+        ]
         seeds, steps = len(self.seeds), int(self.steps[-1]) if len(self.steps) else 0
         title = f"{self.name or 'run'}: {seeds} seed{'s' * (seeds != 1)}, {steps:,} steps"
         return table(title, ["probe", "final mean [95 % interval]"], rows, self.failures)

@@ -46,6 +46,21 @@ def sentence(evidence: "Evidence") -> str:
     return what
 
 
+def bound(evidence: "Evidence") -> str:
+    """What decides, alone: `> 0.9`, `0.5 ± 0.1`."""
+    bound, tolerance = evidence.bound or 0.0, evidence.tolerance or 0.0
+    match str(evidence.relation):
+        case "above" | "exceeds":
+            return f"> {number(bound)}"
+        case "below":
+            return f"< {number(bound)}"
+        case "near" | "agrees":
+            return f"{number(bound)} ± {number(tolerance)}"
+        case "within factor":
+            return f"{number(bound if evidence.other is None else 1.0)} ×÷ {number(tolerance)}"
+    return str(evidence.relation)
+
+
 def value(evidence: "Evidence") -> str:
     """Our number with its interval; of a difference or a ratio, both sides."""
     if evidence.along:

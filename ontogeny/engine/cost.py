@@ -4,7 +4,7 @@ Apart from `program`, whose code names the runs: a better estimate makes none of
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ class Cost(NamedTuple):
     flops: float  # in the matrix products of one step, of the stage with most
     memory: float  # bytes that a step makes, as if nothing was reused
     kept: float  # bytes that stay between evaluations
+    answers: Mapping[str, tuple[int, ...]]  # the shape of what each probe answers
 
 
 # Seconds of a core (at 50 GFLOP/s in large products) for an operation in a matrix product, and for
@@ -42,7 +43,7 @@ def cost(experiment: AnyExperiment) -> Cost:
     """What one run costs; what is external runs alone."""
     if isinstance(experiment, External):
         whole = experiment.operations * 2 * PER_OPERATION  # by other means, half as fast
-        return Cost(0.0, ((0.0, whole / experiment.steps),), math.inf, 1.0, 1.0)
+        return Cost(0.0, ((0.0, whole / experiment.steps),), math.inf, 1.0, 1.0, {})
     structure = jax.tree.structure(experiment)
     if structure not in _KNOWN:
         try:
@@ -67,8 +68,10 @@ def seconds_by_evaluation(experiment: AnyExperiment) -> list[tuple[int, float]]:
 def _count(experiment: Experiment) -> Cost:
     seed = jnp.zeros((), jnp.int32)
     state = jax.eval_shape(program.begin, experiment, seed)
-    asked = jax.make_jaxpr(lambda s: program.evaluate(experiment, seed, s, seed))(state).jaxpr
-    probing = _seconds(asked)
+    asked, answers = jax.make_jaxpr(
+        lambda s: program.evaluate(experiment, seed, s, seed), return_shape=True
+    )(state)
+    probing = _seconds(asked.jaxpr)
     prices, single, memory, kept = [], 0.0, 1.0, 0.0
     for number, stage in enumerate(experiment.training):
 
@@ -87,7 +90,8 @@ def _count(experiment: Experiment) -> Cost:
         memory = max(memory, _bytes(traced.jaxpr))
         held = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(after))
         kept = max(kept, float(held))
-    return Cost(probing, tuple(prices), single, memory, kept)
+    shapes = {name: answer.shape for name, answer in answers.items()}
+    return Cost(probing, tuple(prices), single, memory, kept, shapes)
 
 
 def _seconds(jaxpr: Any) -> float:

@@ -163,7 +163,7 @@ def so_far(name: str, experiment: AnyExperiment, seeds: int, store: Store) -> Ru
         for probe in next(iter(known.values()))
     }
     clock = np.array(experiment.evaluated_at[:evaluations])
-    ends, units = stage_ends(experiment), _units(experiment)
+    ends, units = stage_ends(experiment), units_of(experiment)
     return Run(name, clock, answers, tuple(known), ends=ends, units=units)
 
 
@@ -253,11 +253,11 @@ def _gather(name: str, some: Sequence[RunSpec], done: Mapping[str, Record]) -> R
         failures=tuple(r.failure for r in records if r.failure),
         seconds=sum(r.environment["seconds"] for r in records),
         ends=stage_ends(some[0].experiment),
-        units=_units(some[0].experiment),
+        units=units_of(some[0].experiment),
     )
 
 
-def _units(experiment: AnyExperiment) -> Mapping[str, str]:
+def units_of(experiment: AnyExperiment) -> Mapping[str, str]:
     """What the answers are measured in, by the name of the probe."""
     if isinstance(experiment, External):
         return experiment.measured_in

@@ -85,7 +85,7 @@ def code_behind(experiment: AnyExperiment) -> Code:
     structure = jax.tree.structure(experiment)
     known = _KNOWN.get(structure)
     if known is None or not known.holds:
-        parts = list(_components(experiment))
+        parts = list(components_of(experiment))
         used = [name for part in parts for name in part.uses]
         known = _KNOWN[structure] = code_of(map(type, parts), used)
     return known
@@ -94,7 +94,8 @@ def code_behind(experiment: AnyExperiment) -> Code:
 _KNOWN: dict[Any, Code] = {}  # floats are of no concern here
 
 
-def _components(thing: Any) -> Iterator[Component]:
+def components_of(thing: Any) -> Iterator[Component]:
+    """A component and all that it is made of."""
     if isinstance(thing, Component):
         yield thing
         children = list(_fields(thing).values())
@@ -103,7 +104,7 @@ def _components(thing: Any) -> Iterator[Component]:
     else:
         children = list(thing) if isinstance(thing, tuple | list) else []
     for child in children:
-        yield from _components(child)
+        yield from components_of(child)
 
 
 # ---------------------------------------------------------------------------------- edit by path

@@ -39,7 +39,7 @@ class BigramGap(Probe):
     """KL of the bigrams from what the last MLP alone predicts after a token, in nats: a mean over
     the tokens that are not triggers."""
 
-    unit = "nats"
+    unit = "entropy"
 
     @classmethod
     def examples(cls) -> Iterable[Example]:

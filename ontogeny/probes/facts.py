@@ -55,7 +55,7 @@ class RelationMass(_OfRelation):
 class RelationLoss(_OfRelation):
     """The loss from not knowing the relation: minus the log of `RelationMass`."""
 
-    unit = "nats"
+    unit = "entropy"
 
     def _of(
         self, now: Moment, batch: Batch, own: Float[Array, "row read choice"]
@@ -67,7 +67,7 @@ class RelationLoss(_OfRelation):
 class RelationEntropy(_OfRelation):
     """The entropy over the answers of the right relation: log D is a uniform guess."""
 
-    unit = "nats"
+    unit = "entropy"
 
     def _of(
         self, now: Moment, batch: Batch, own: Float[Array, "row read choice"]
@@ -82,7 +82,7 @@ class Hallucination(_OfRelation):
     A model that knows the fact, p(a|s,r), is far from it.
     """
 
-    unit = "nats"
+    unit = "entropy"
 
     def _of(
         self, now: Moment, batch: Batch, own: Float[Array, "row read choice"]

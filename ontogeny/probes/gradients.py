@@ -13,6 +13,8 @@ from ..theory.resemblance import gradients
 class GradientError(Probe):
     """The largest deviation of Lemma 1's gradients from automatic ones, relative to the largest."""
 
+    unit = "size"
+
     split: str = split("train", doc="the split that the loss is of")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:

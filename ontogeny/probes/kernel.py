@@ -50,6 +50,8 @@ class BlockError(_OfKernel):
     """How far the kernel of training samples is from the blocks N, on average over pairs, in units
     of N's mean diagonal."""
 
+    unit = "size"
+
     rows: int = count(256, least=2, doc="how many training samples are compared")
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
@@ -68,6 +70,8 @@ class BlockError(_OfKernel):
 class IdealGap(_OfKernel):
     """The mean distance of predictions from those of the idealised estimator, for which no two
     samples share a symbol."""
+
+    unit = "size"
 
     split: str = split("test", doc="the split that is predicted")
 

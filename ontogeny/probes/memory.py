@@ -14,6 +14,8 @@ from ..models.memory import LinearMemory
 class LemmaError(Probe):
     """How far the gradient is from Σ_k E_z[(p̂(k|z) - p(k|z)) u_k e_zᵀ], in its largest entry."""
 
+    unit = "size"
+
     split: str = split("train", doc="the split that the loss is of")
 
     @classmethod

@@ -36,12 +36,16 @@ class LogitTemplates(_OfTemplates):
 class SingularValues(_OfTemplates):
     """The singular values of the templates, the largest first."""
 
+    unit = "size"
+
     def __call__(self, now: Moment) -> Float[Array, " rank"]:
         return jnp.linalg.svd(templates(now), compute_uv=False)
 
 
 class EffectiveRank(_OfTemplates):
     """The exponential of the entropy of the normalised singular values."""
+
+    unit = "size"
 
     def __call__(self, now: Moment) -> Float[Array, ""]:
         sizes = jnp.linalg.svd(templates(now), compute_uv=False)

@@ -15,6 +15,8 @@ from .behaviour import Accuracy
 class SoftRank(Probe):
     """‖W‖_F / ‖W‖₂ of a named matrix: one if it is of rank one."""
 
+    unit = "size"
+
     matrix: str = string(doc="the path of the matrix in the parameters, such as mlp2.mlp_out")
 
     @classmethod

@@ -18,7 +18,7 @@ from ..claims.claim import Claim, all_claims
 from ..claims.find import find_one
 from ..claims.scale import Scale
 from ..claims.status import last_said
-from ..claims.sweep import changed, parse_change, parse_sweeps
+from ..claims.sweep import as_typed, changed, parse_change, parse_sweeps
 from ..core.external import AnyExperiment
 from ..core.fields import ConfigError, did_you_mean
 from ..engine.execute import so_far
@@ -220,7 +220,7 @@ class Explorer:
                     raise ConfigError("so large a sweep is for the command line: ontogeny sweep")
         words = ["sweep" if sets or sweeps else "judge", claim.name, "--scale", str(scale)]
         words += [part for text in sets for part in ("--set", text)]
-        words += [part for text in swept for part in ("--sweep", text)]
+        words += [part for text in as_typed(sweeps) for part in ("--sweep", text)]
         seeds = asked.get("seeds")
         if seeds is not None:
             # JSON's true would count as one seed

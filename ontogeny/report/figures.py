@@ -76,7 +76,7 @@ def _curve(axis: Any, run: Run, probe: str, label: str, colour: str) -> None:
     axis.plot(run.steps, values.T, color=colour, alpha=0.25, linewidth=0.5)
     axis.plot(run.steps, values.mean(axis=0), color=colour, linewidth=1.2, label=label)
     if len(values) > 1:
-        bands = np.array([interval(values[:, evaluation]) for evaluation in range(values.shape[1])])
+        bands = np.array([interval(each, run.possible(probe)) for each in values.T])
         # Student's intervals: with 3 seeds they are wider than what the seeds span
         axis.fill_between(run.steps, *bands.T, color=colour, alpha=0.12, linewidth=0)
     if "loss" in probe and np.nanmin(values) > 0:

@@ -1,27 +1,26 @@
 """What the command line shows."""
 
+import os
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from ..claims.claim import Claim
-from ..claims.scale import Scale
-from ..claims.sweep import Sweep
-from ..claims.verdict import Verdict
+from ..claims.status import OUTCOMES, standing_of
 from ..core import words
-from ..engine.serialize import serialize
 from ..engine.store import Store
-from .outline import outline
-from .tables import badge, evidence, tally, verdicts
+from .tables import STYLES, badge, evidence, tally, verdicts
 
 
 def console() -> Console:
     """The terminal; or, for a file or a pipe, wide lines."""
     # without a terminal rich takes 80 columns, and folds names
-    return Console() if sys.stdout.isatty() else Console(width=160)
+    asked = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    return Console() if asked else Console(width=160)
 
 
 def _table(*columns: str) -> Table:
@@ -56,87 +55,90 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
         screen.print(f"{len(rows)} claims: {tally(rows)}")
 
 
-def show_sweep(sweep: Sweep) -> None:
-    """A line per point of the grid, and where the verdict flips."""
-    screen = console()
-    table = _table(*(sweep.sweeps or ["changed"]))
-    table.add_column("verdict", no_wrap=True)
-    first = next(iter(sweep.verdicts.values()))
-    for item in first.evidence:
-        table.add_column(item.text, overflow="fold")
-    for point, verdict in sweep.verdicts.items():
-        row = verdict.as_json()
-        cells = point or (" ".join(verdict.changes) or "nothing",)
-        table.add_row(*cells, badge(row["outcome"]), *map(words.value, verdict.evidence))
-    screen.print(table)
-    for verdict in sweep.verdicts.values():
-        for text in verdict.failures:
-            screen.print(f"{', '.join(verdict.changes)}: {text}", style="yellow", markup=False)
-    flips = sweep.flips()
-    for text in flips:
-        screen.print(f"flips: {text}")
-    if sweep.sweeps and not flips:
-        screen.print("the verdict does not flip in this range")
-
-
 def show_list(rows: Sequence[dict[str, Any]]) -> None:
-    """Every claim with its standing."""
-    table = _table("status", "claim", "paper", "where", "scale")
-    for row in rows:
-        known = row["outcome"]
-        status = badge(known) if known else "· not judged"
-        if row["stale"]:
-            status = f"· {known}, before a change"
-        table.add_row(status, row["claim"], row["paper"], row["where"], row["scale"] or "")
-    console().print(table)
-
-
-def show_claim(claim: Claim, scale: Scale, last: dict[str, Any] | None, stale: bool) -> None:
-    """A claim in full: its sentence, its experiments, its last verdict."""
+    """Every claim with its standing, paper by paper, and how many there are of each."""
     screen = console()
-    screen.print(f"[bold]{claim.name}[/]")
-    screen.print(claim.says)
-    screen.print(f"{claim.paper.title} ({claim.paper.url}), {claim.where}\n", style="dim")
-    if claim.untested:
-        screen.print(f"Not tested here: {claim.untested}")
+    for paper in dict.fromkeys(row["paper"] for row in rows):
+        screen.print(f"[bold]{paper}[/]", highlight=False)
+        own = [row for row in rows if row["paper"] == paper]
+        widest = max(len(row["claim"]) for row in own) + NAMES
+        for row in own:
+            mark, word, colour = _standing(row)
+            line = Text(f"{mark} {word:<12} ", style=colour).append(row["claim"], "default")
+            where = f"{row['where']} ({row['scale']})" if row["scale"] else row["where"]
+            if widest + len(where) <= screen.width:  # or there is no room for it
+                line.pad_right(widest - line.cell_len)
+                line.append(where, "dim")
+            screen.print(line, soft_wrap=True)
+    if not rows:
+        screen.print("no claim is so")
         return
-    for name, experiment in claim.named(scale).items():
-        screen.print(f"[bold]{name}[/]: {outline(serialize(experiment))}", highlight=False)
-    screen.print()
-    if last:
-        screen.print(badge(last["outcome"]))
-        if stale:
-            screen.print("(before a change of the experiments or their code)", style="yellow")
-        for text in last["failures"]:
-            screen.print(text, style="yellow", markup=False)
-        screen.print(evidence(last))
-    else:
-        screen.print("Not judged yet in this store.", style="yellow")
-    for text in claim.departures_at(scale):
-        screen.print(f"departure: {text}", markup=False)
-    command = last["command"] if last else Verdict(claim, scale, [], 0, 0.0).command
-    screen.print(f"\n{command}", style="bold", soft_wrap=True)
+    counts = Counter(standing_of(row) for row in rows)
+    told = ", ".join(f"{counts[word]} {word}" for word in OUTCOMES if counts[word])
+    screen.print(f"{len(rows)} claim{'s' * (len(rows) > 1)}: {told}", highlight=False)
+    if not {"stale", "unjudged"}.isdisjoint(counts):
+        screen.print("ontogeny judge CLAIM judges one", style="dim")
+
+
+NAMES = 17  # characters before the names and after them
+
+
+def _standing(row: dict[str, Any]) -> tuple[str, str, str]:
+    """A claim's standing as a mark, a word and a colour."""
+    word = standing_of(row)
+    return ("~", word, "yellow") if word == "stale" else (STYLES[word][0], word, STYLES[word][1])
 
 
 def show_runs(rows: Sequence[dict[str, Any]]) -> None:
-    """What a store holds, a line per run."""
-    table = _table("run", "task", "model", "stages", "seconds", "size", "written")
+    """What a store holds: an experiment and its seeds in a line, under a claim that asks for it."""
+    screen = console()
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        seconds, size = f"{row['seconds']:.1f}", in_bytes(row["bytes"])
-        cells = row["task"], row["model"], row["stages"], seconds, size, row["written"]
-        table.add_row(row["run"], *cells)
-    if rows:
-        console().print(table)
+        groups.setdefault((row["claim"], row["what"], row["experiment"]), []).append(row)
+    for claim in sorted({claim for claim, *_ in groups}):
+        screen.print(Text(claim or "of no claim (a sweep's, or your own)", style="bold"))
+        for (asked, what, _), own in groups.items():
+            if asked == claim:
+                screen.print(Text(f"  {what}  ").append(_in_short(own), "dim"), soft_wrap=True)
 
 
-def run_row(store: Store, name: str, described: dict[str, Any]) -> dict[str, Any]:
-    """A run in few words."""
+def _in_short(rows: Sequence[dict[str, Any]]) -> str:
+    """Runs of one experiment: their seeds, time and size."""
+    seeds = sorted(row["seed"] for row in rows)
+    whole = len(seeds) > 1 and seeds == list(range(seeds[0], seeds[-1] + 1))
+    told = f"{seeds[0]}–{seeds[-1]}" if whole else ", ".join(map(str, seeds))
+    seconds, size = (sum(row[name] for row in rows) for name in ("seconds", "bytes"))
+    day = max(row["written"] for row in rows)[:10]
+    failed = sum(bool(row["failure"]) for row in rows)
+    failures = f", {failed} failed" if failed else ""
+    kind = f"seed{'s' * (len(seeds) > 1)} {told}"
+    return f"{kind}, {words.duration(seconds)}, {in_bytes(size)}, {day}{failures}"
+
+
+def run_row(
+    store: Store, name: str, described: dict[str, Any], asked: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """A run in few words; `asked` are the claims, and what they call it, by an experiment's
+    digest."""
     experiment = described["experiment"]["experiment"]
+    digest, _, seed = name.rpartition("-")
+    task = _kind(experiment["task"]) if "task" in experiment else ""
+    model = _kind(experiment.get("model", experiment))  # an external one is what it is
+    stages = " → ".join(map(_kind, experiment.get("training", ())))
+    claims = asked.get(digest, ())
+    claim, _, label = claims[0].partition(": ") if claims else ("", "", "")
+    others = f" (and of {len(claims) - 1} more)" if claims[1:] else ""
+    plain = ", ".join(filter(None, [task, model, stages]))
     return {
         "run": name,
-        "task": _kind(experiment["task"]) if "task" in experiment else "",
-        "model": _kind(experiment.get("model", experiment)),  # an external one is what it is
-        "stages": " → ".join(map(_kind, experiment.get("training", ()))),
+        "claims": list(claims),
+        "claim": claim,
+        "what": f"{label}{others}" if claim else plain,
+        "experiment": digest,
+        "seed": int(seed),
+        "task": task,
+        "model": model,
+        "stages": stages,
         "seconds": described["environment"]["seconds"],
         "written": described["environment"]["written"],
         "failure": described["environment"]["failure"],

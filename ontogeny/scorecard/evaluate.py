@@ -167,7 +167,7 @@ def _score(run: Run, name: str, rows: int, operations: float) -> dict[str, Any]:
     # a mean over the seeds that passed would flatter those that seldom do
     took = steps if emerged.all() else None
     return {
-        "accuracy": summary(curve[:, -1]),
+        "accuracy": summary(curve[:, -1], most=1.0),
         "passed": int(emerged.sum()),
         "samples": None if took is None else summary(took * rows),
         "operations": None if took is None else summary(took * operations),
@@ -197,7 +197,7 @@ def _rows(benchmark: Benchmark) -> int:
     return int(jax.eval_shape(drawn, jr.key(0)).inputs.shape[0])
 
 
-def summary(values: np.ndarray) -> dict[str, Any]:
-    """The mean over seeds, its interval if there is one, and each seed."""
-    low, high = (None if np.isnan(end) else end for end in interval(values))
+def summary(values: np.ndarray, most: float = np.inf) -> dict[str, Any]:
+    """The mean of numbers from 0 to `most`, its interval if there is one, and each seed."""
+    low, high = (None if np.isnan(end) else end for end in interval(values, (0.0, most)))
     return {"mean": float(np.mean(values)), "low": low, "high": high, "each": values.tolist()}

@@ -8,6 +8,7 @@ import pytest
 
 from ontogeny import Evidence, Measurement, Outcome, Reported
 from ontogeny.core import words
+from ontogeny.core.curves import monotone
 
 SUPPORTED, CONTRADICTED, UNDECIDED = Outcome.SUPPORTED, Outcome.CONTRADICTED, Outcome.UNDECIDED
 
@@ -150,6 +151,37 @@ def test_an_interval_stays_in_what_is_possible():
     found = Measurement.of("accuracy", [0.0, 0.1, 0.3]).named("accuracy", "fraction").above(0.5)
     assert found.low == 0.0 and 0 < found.high <= 1
     assert measured(0.0, 0.1, 0.3).above(0.5).low < 0
+
+
+@pytest.mark.parametrize(
+    ("unit", "least", "most"),
+    [("fraction", 0, 1), ("cosine", -1, 1), ("loss", 0, 50), ("size", 0, 50), ("entropy", 0, 50)],
+)
+def test_what_is_put_together_stays_in_what_is_possible_too(unit, least, most):
+    """Numbers at the ends of their range: the intervals of the seeds alone leave it."""
+    low = measured(least, least, least, most).named("low", unit)
+    high = measured(least, most, most, most).named("high", unit)
+    has_most = unit in ("fraction", "cosine")
+    for item in (low, high):
+        assert least <= item.above(0).low < item.above(0).high
+        assert item.above(0).high <= most or not has_most
+    gap = most - least
+    for difference in ((high - low).above(0), high.exceeds(low), high.agrees(low, within=1)):
+        assert difference.low >= -gap or not has_most
+        assert difference.high <= gap or not has_most
+    assert (high + low).above(0).low >= 2 * least
+    assert monotone({1: low, 2: high}, rises=True).low >= -gap or not has_most
+    wide = measured(0.01, 0.01, 0.01, 9.0).named("size", "size")
+    assert (wide / wide.map(np.sqrt, "root", "size")).above(0).low >= 0
+
+
+def test_entropies_are_as_near_to_a_papers_as_nats():
+    assert (
+        Reported(0.01).range("entropy")
+        == Reported(0.01).range("nats")
+        == pytest.approx((-0.04, 0.06))
+    )
+    assert Reported(2.0).range("size") == Reported(2.0).range("")  # a factor
 
 
 def test_a_verdict_in_a_line():

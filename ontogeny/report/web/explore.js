@@ -22,6 +22,11 @@ explore.ask = async (path, body) => {
   }
   throw new Error(problem);
 };
+// A command as one can paste it: a shell takes whatever else there is apart.
+explore.typed = (words) =>
+  ["ontogeny", ...words]
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`))
+    .join(" ");
 lab.fetched = async (query) => (await explore.ask(`/api/run?${query}`)).text();
 
 // ------------------------------------------------------------------------------- what runs
@@ -54,14 +59,14 @@ explore.show = ({ works, started }) => {
         {},
         bar(work.fraction, "all of it"),
         ` ${Math.round(100 * work.fraction)} %, ${work.left} left: `,
-        lab.element("code", { text: `ontogeny ${work.words.join(" ")}` }),
+        lab.element("code", { text: explore.typed(work.words) }),
       ),
       lab.element("ul", {}, ...units),
     );
   });
   if (started) {
     const failed = !started.running && started.code !== 0,
-      words = lab.element("code", { text: `ontogeny ${started.words.join(" ")}` });
+      words = lab.element("code", { text: explore.typed(started.words) });
     const state = started.running
       ? "is running"
       : started.code === 0
@@ -239,7 +244,7 @@ explore.form = (section) => {
         })
       ).json();
       status.className = "soft";
-      status.textContent = `started: ontogeny ${words.join(" ")}`;
+      status.textContent = `started: ${explore.typed(words)}`;
     } catch (error) {
       status.className = "failed";
       status.textContent = error.message;
