@@ -101,11 +101,17 @@ def _environment(claim: Claim, scale: Scale, store: Store) -> dict[str, Any]:
     return described["environment"] if described else {}
 
 
-def wanted() -> set[str]:
-    """The digests of all experiments that a claim asks for, at either scale."""
-    return {
+def wanted(store: Store) -> set[str]:
+    """The digests of all experiments that a claim asks for, at either scale, and of those behind
+    the verdicts on claims that are not loaded here: somebody's own, of another file."""
+    known = {claim.name: claim for claim in find(["all"])}
+    needed = {
         digest(record(experiment))
-        for claim in find(["all"])
+        for claim in known.values()
         for scale in JUDGED
         for experiment in claim.named(scale).values()
     }
+    for name, last in store.verdicts():
+        if name.rpartition(".")[0] not in known:
+            needed.update(str(last.get("digest", "")).split())
+    return needed

@@ -49,7 +49,7 @@ def runs(
     add_claims(claims)
     opened = store_at(store)
     if prune:
-        freed = opened.prune(wanted())
+        freed = opened.prune(wanted(opened))
         print(f"freed {in_bytes(freed)}; {in_bytes(opened.size('runs'))} left in {opened.root}")
         return
     rows = [run_row(opened, name, described) for name, described in entries(opened)]

@@ -2,18 +2,23 @@
 
 import importlib
 import json
+import shlex
 import subprocess
 import sys
 import textwrap
+from functools import partial
 
 import pytest
 from commands import typed
 from small import ROOT
 
-from ontogeny import ConfigError
+from ontogeny import ConfigError, Scale, Verdict, execute
 from ontogeny.claims import outside
 from ontogeny.claims.claim import _HOMES, CLAIMS, all_claims
 from ontogeny.claims.find import find
+from ontogeny.claims.status import remember, wanted
+from ontogeny.claims.verdict import judge
+from ontogeny.report.explorer import Explorer
 
 PROBES = """
 from ontogeny import Loss
@@ -54,7 +59,8 @@ def folder(tmp_path, monkeypatch):
     for name in set(sys.modules) - modules:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
             del sys.modules[name]
-    for known, was in ((CLAIMS, before), (_HOMES, homes), (outside._LOADED, loaded)):
+    kept = ((CLAIMS, before), (_HOMES, homes), (outside._LOADED, loaded), (outside._GIVEN, {}))
+    for known, was in kept:
         known.clear()
         known.update(was)
     sys.path[:] = paths
@@ -148,7 +154,7 @@ def test_a_project_lists_its_claims_in_pyproject(folder, monkeypatch):
         ("claims = 'study'", "must be a list of files or modules"),
         ("claim = ['study']", "no 'claim': only claims"),
         ("claims = [", "pyproject.toml cannot be read"),
-        ("claims = ['nowhere']", "nowhere cannot be imported: there is no such module"),
+        ("claims = ['nowhere']", "pyproject.toml, .* claims: nowhere cannot be imported"),
     ],
 )
 def test_a_wrong_table_is_said_in_a_line(folder, table, said):
@@ -166,6 +172,17 @@ def test_an_installed_package_brings_claims_by_an_entry_point(folder, monkeypatc
     monkeypatch.syspath_prepend(folder / "site")
     outside.installed.cache_clear()
     assert "doubled_is_more" in all_claims()
+    assert "plugin" in {module.__name__ for module in outside.modules()}  # it goes to Ray
+
+
+def test_of_an_installed_package_nothing_that_lies_beside_it_is_sent(folder, monkeypatch):
+    put(folder, "site/study.py", probes="study_probes")
+    monkeypatch.syspath_prepend(folder / "site")
+    outside.load("study")
+    assert {each.__name__ for each in outside.modules()} >= {"study", "study_probes"}
+    monkeypatch.setattr(outside, "_installations", lambda: {folder / "site"})
+    sent = {each.__name__ for each in outside.modules()}
+    assert "study" in sent and "study_probes" not in sent
 
 
 def test_one_that_cannot_be_loaded_is_named(folder, monkeypatch):
@@ -213,6 +230,43 @@ def test_every_command_takes_claims_of_ones_own(folder):
     (verdict,) = json.loads((folder / "judged.json").read_text())
     assert verdict["outcome"] == "supported" and verdict["paper"] == "own"
     assert "doubled_is_more" in (folder / "report" / "index.html").read_text()
+
+
+def test_the_command_that_is_printed_finds_the_claim_again(folder, store):
+    put(folder, "my claims/mine.py")
+    place = "my claims/mine.py"
+    words = ("--scale", "smoke", "--seeds", "2", "--workers", "0", "--json", "v.json")
+    assert typed("judge", f"{place}:doubled_is_more", *words, cwd=folder).returncode == 0
+    (verdict,) = json.loads((folder / "v.json").read_text())
+    assert verdict["command"].endswith("--claims 'my claims/mine.py'")
+    assert typed(*shlex.split(verdict["command"])[1:2], place, cwd=folder).returncode == 0
+    (ours,) = find(["attention_stays_balanced"])
+    assert "--claims" not in Verdict(ours, Scale.LAPTOP, [], 1, 0.0).command
+
+
+def test_what_the_explorer_starts_has_the_claims_that_it_was_given(folder, store, monkeypatch):
+    put(folder)
+    outside.load("mine.py")
+    explorer, started = Explorer(store), []
+    monkeypatch.setattr("subprocess.Popen", lambda command, **_: started.append(command) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        explorer.start({"claim": "doubled_is_more", "scale": "smoke"})()
+    at = started[0].index("--claims")
+    assert started[0][at + 1] == str(folder / "mine.py")
+    assert "A loss that is doubled" in explorer.get("/", {}).text
+
+
+def test_pruning_keeps_the_runs_of_a_claim_that_is_not_loaded(folder, store):
+    put(folder)
+    (mine,) = find(["mine.py"])
+    for verdict in judge([mine], partial(execute, store=store), seeds=2):
+        remember(store, verdict)
+    del CLAIMS["doubled_is_more"]
+    store.prune(wanted(store))
+    assert len(store.names()) == 2
+    (store.root / "verdicts" / "doubled_is_more.laptop.json").unlink()
+    store.prune(wanted(store))
+    assert not store.names()
 
 
 def test_a_command_takes_a_file_where_it_takes_a_name(folder):
