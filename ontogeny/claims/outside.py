@@ -32,13 +32,7 @@ def is_place(words: str) -> bool:
 def claims_at(words: str) -> list[Claim]:
     """The claims of `FILE.py`, `FILE.py:claim` or `package.module`."""
     location, colon, name = words.rpartition(":") if ".py:" in words else (words, "", "")
-    module = load(location)
-    folder = f"{module.__name__}."
-    found = [
-        claim
-        for claim in CLAIMS.values()
-        if claim.module == module.__name__ or claim.module.startswith(folder)
-    ]
+    found = _claims_in(load(location).__name__)
     if not found:
         raise ConfigError(f"{location} registers no claim: decorate a function with @claim")
     if not colon:
@@ -49,6 +43,10 @@ def claims_at(words: str) -> list[Claim]:
             f"{location} has no claim {name!r}: {did_you_mean(name, [c.name for c in found])}"
         )
     return named
+
+
+def _claims_in(module: str) -> list[Claim]:
+    return [c for c in CLAIMS.values() if f"{c.module}.".startswith(f"{module}.")]
 
 
 _LOADED: dict[str, ModuleType] = {}
@@ -164,20 +162,22 @@ def installed() -> None:
             ) from error
 
 
-def project() -> None:
-    """Loads the claims of the project that one is in: those that the nearest pyproject.toml lists
-    as `claims` under `[tool.ontogeny]`."""
-    _project(Path.cwd())
+def project() -> list[Claim]:
+    """The claims of the project that one is in: those that the nearest pyproject.toml lists as
+    `claims` under `[tool.ontogeny]`."""
+    return [claim for module in _project(Path.cwd()) for claim in _claims_in(module)]
 
 
 @cache
-def _project(folder: Path) -> None:
+def _project(folder: Path) -> list[str]:
     for above in (folder, *folder.parents):
         if (above / "pyproject.toml").is_file():
             return _listed(above / "pyproject.toml")
+    return []
 
 
-def _listed(file: Path) -> None:
+def _listed(file: Path) -> list[str]:
+    """Loads what a file lists; the names of the modules."""
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("ontogeny", {})
     except (OSError, ValueError) as error:
@@ -187,10 +187,13 @@ def _listed(file: Path) -> None:
         raise ConfigError(f"{file}: claims of [tool.ontogeny] must be a list of files or modules")
     if unknown := [key for key in table if key != "claims"]:
         raise ConfigError(f"{file}: [tool.ontogeny] has no {unknown[0]!r}: only claims")
+    found = []
     for each in places:
         if not each.endswith(".py") and str(file.parent) not in sys.path:
             sys.path.insert(0, str(file.parent))
         try:
-            _load(os.path.join(file.parent, each) if each.endswith(".py") else each)
+            module = _load(os.path.join(file.parent, each) if each.endswith(".py") else each)
         except ConfigError as error:
             raise ConfigError(f"{file}, [tool.ontogeny] claims: {error}") from error
+        found.append(module.__name__)
+    return found

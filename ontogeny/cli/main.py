@@ -11,7 +11,7 @@ from typing import TextIO, cast
 from cyclopts import CycloptsError
 
 from ..core.process import collect_seldom, exit_at_once
-from . import bench, interrupts, judge, llm, report, runs, scorecard  # noqa: F401 (their commands)
+from . import bench, interrupts, judge, llm, new, report, runs, scorecard  # noqa: F401 (commands)
 from .app import app
 from .exits import REFUSED, Output, explain, printable, refuse_old_names
 

@@ -14,7 +14,7 @@ from small import ROOT
 
 from ontogeny import ConfigError, Scale, Verdict, execute
 from ontogeny.claims import outside
-from ontogeny.claims.claim import _HOMES, CLAIMS, all_claims
+from ontogeny.claims.claim import CLAIMS, all_claims
 from ontogeny.claims.find import find
 from ontogeny.claims.status import remember, wanted
 from ontogeny.claims.verdict import judge
@@ -47,26 +47,6 @@ def {name}(trained):
     '''A loss that is doubled is above the loss that it is twice of.'''
     yield trained.final("doubled").exceeds(trained.final("loss"))
 """
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder that one works in; what is loaded from it is forgotten in the end."""
-    monkeypatch.chdir(tmp_path)
-    paths, before, homes = list(sys.path), dict(CLAIMS), dict(_HOMES)
-    modules, loaded = set(sys.modules), dict(outside._LOADED)
-    yield tmp_path
-    for name in set(sys.modules) - modules:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
-            del sys.modules[name]
-    kept = ((CLAIMS, before), (_HOMES, homes), (outside._LOADED, loaded), (outside._GIVEN, {}))
-    for known, was in kept:
-        known.clear()
-        known.update(was)
-    sys.path[:] = paths
-    outside._project.cache_clear()
-    outside.installed.cache_clear()
-    importlib.invalidate_caches()
 
 
 def put(folder, file="mine.py", name="doubled_is_more", key="own", probes="own_probes"):
