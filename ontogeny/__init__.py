@@ -4,6 +4,8 @@ from typing import Any
 
 import lazy_loader
 
+__version__ = "0.2.0"  # the one place: pyproject.toml, `ontogeny --version` and the page read it
+
 # The stub beside this file says what there is and where it comes from (`make exports` writes it):
 # type checkers and editors read it, and so does this, which imports a name when it is first used.
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

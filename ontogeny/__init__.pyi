@@ -146,3 +146,5 @@ from .training.margin import MarginDescent as MarginDescent
 from .training.momentum import Momentum as Momentum
 from .training.population import PopulationStep as PopulationStep
 from .training.readout import ReadoutDescent as ReadoutDescent
+
+__version__: str

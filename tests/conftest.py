@@ -29,10 +29,29 @@ def store(tmp_path):
     return Store(tmp_path / "store")
 
 
+@pytest.fixture(scope="session")
+def user(tmp_path_factory):
+    """Somebody who installed the wheel, and has nothing else."""
+    import wheel
+
+    shared = tmp_path_factory.getbasetemp()
+    # with several workers, the folder above is what they share
+    return wheel.installed(shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared)
+
+
 def pytest_collection_modifyitems(items):
     """What takes longest begins first, so that nobody waits for it at the end."""
-    slow = ("processes", "words", "commands", "cluster", "hostile_training", "kills", "exits")
-    order = {f"test_{name}": 1 for name in slow}
+    slow = (
+        "processes",
+        "words",
+        "commands",
+        "cluster",
+        "hostile_training",
+        "kills",
+        "exits",
+        "wheel",
+    )
+    order = {f"test_{name}": 1 for name in (*slow, "wheel")}
     items.sort(key=lambda item: 0 if "planned" in item.name else order.get(item.path.stem, 2))
 
 

@@ -10,6 +10,7 @@ FILES = sorted((ROOT / "ontogeny").rglob("*.py"))
 
 # A package imports from itself and from the levels before it.
 LEVELS = [
+    {"__version__"},
     {"core", "theory"},
     {"tasks"},
     {"models"},

@@ -57,7 +57,7 @@ def stub() -> str:
         for home, name in {*components(), *besides}
     )
     lines = [f"from .{home} import {name} as {name}\n" for home, _, name in ranked]
-    return "".join([HEADING, "\n\n", *lines])
+    return "".join([HEADING, "\n\n", *lines, "\n__version__: str\n"])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ packages on the path, so that worker processes find what it defines.
 import importlib
 import importlib.util
 import os
+import shlex
 import sys
+import sysconfig
 import tomllib
 from functools import cache
 from importlib.metadata import entry_points
@@ -30,9 +32,7 @@ def is_place(words: str) -> bool:
 def claims_at(words: str) -> list[Claim]:
     """The claims of `FILE.py`, `FILE.py:claim` or `package.module`."""
     location, colon, name = words.rpartition(":") if ".py:" in words else (words, "", "")
-    module = load(location)
-    folder = f"{module.__name__}."
-    found = [claim for claim in CLAIMS.values() if f"{claim.home.module}.".startswith(folder)]
+    found = _claims_in(load(location).__name__)
     if not found:
         raise ConfigError(f"{location} registers no claim: decorate a function with @claim")
     if not colon:
@@ -45,19 +45,47 @@ def claims_at(words: str) -> list[Claim]:
     return named
 
 
+def _claims_in(module: str) -> list[Claim]:
+    return [c for c in CLAIMS.values() if f"{c.home.module}.".startswith(f"{module}.")]
+
+
 _LOADED: dict[str, ModuleType] = {}
+_GIVEN: dict[str, str] = {}  # the place that was typed for a claim, by its name
 
 
 def modules() -> list[ModuleType]:
     """The modules, or packages, that hold what was loaded and what lies beside it: all that a
-    worker far away needs of them."""
+    worker far away needs of them. Of installed packages, which lie beside all others, they alone.
+    """
     tops = {name.partition(".")[0] for name in _LOADED}
-    homes = {_folder(sys.modules[top]) for top in tops}
+    homes = {_folder(sys.modules[top]) for top in tops} - _installations()
     return [
         module
         for name, module in list(sys.modules.items())
-        if "." not in name and name != "__main__" and _folder(module) in homes
+        if "." not in name and name != "__main__" and (name in tops or _folder(module) in homes)
     ]
+
+
+def _installations() -> set[Path]:
+    """The folders that packages are installed in."""
+    return {Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")}
+
+
+def place_of(name: str) -> str:
+    """What was typed to load a claim, a file or a module; nothing if it is found without."""
+    return _GIVEN.get(name, "")
+
+
+def given() -> list[str]:
+    """All that was typed to load claims, for another process: files by their whole paths."""
+    places = dict.fromkeys(_GIVEN.values())
+    return [str(Path(each).resolve()) if is_place(each) else each for each in places]
+
+
+def option(name: str) -> str:
+    """What a command needs besides the name of a claim."""
+    place = place_of(name)
+    return f" --claims {shlex.quote(place)}" if place else ""
 
 
 def _folder(module: ModuleType) -> Path | None:
@@ -69,7 +97,14 @@ def _folder(module: ModuleType) -> Path | None:
 
 
 def load(location: str) -> ModuleType:
-    """Imports a file or a module, which registers its claims."""
+    """Imports a file or a module that was asked for, which registers its claims."""
+    before = set(CLAIMS)
+    module = _load(location)
+    _GIVEN.update(dict.fromkeys(CLAIMS.keys() - before, location))
+    return module
+
+
+def _load(location: str) -> ModuleType:
     if location.endswith(".py"):
         return _imported(*_as_module(Path(location)), location)
     try:
@@ -118,6 +153,7 @@ def installed() -> None:
     for point in entry_points(group=GROUP):
         try:
             point.load()
+            _LOADED[point.module] = sys.modules[point.module]
         except Exception as error:
             package = point.dist.name if point.dist else point.value
             raise ConfigError(
@@ -126,20 +162,22 @@ def installed() -> None:
             ) from error
 
 
-def project() -> None:
-    """Loads the claims of the project that one is in: those that the nearest pyproject.toml lists
-    as `claims` under `[tool.ontogeny]`."""
-    _project(Path.cwd())
+def project() -> list[Claim]:
+    """The claims of the project that one is in: those that the nearest pyproject.toml lists as
+    `claims` under `[tool.ontogeny]`."""
+    return [claim for module in _project(Path.cwd()) for claim in _claims_in(module)]
 
 
 @cache
-def _project(folder: Path) -> None:
+def _project(folder: Path) -> list[str]:
     for above in (folder, *folder.parents):
         if (above / "pyproject.toml").is_file():
             return _listed(above / "pyproject.toml")
+    return []
 
 
-def _listed(file: Path) -> None:
+def _listed(file: Path) -> list[str]:
+    """Loads what a file lists; the names of the modules."""
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("ontogeny", {})
     except (OSError, ValueError) as error:
@@ -149,10 +187,13 @@ def _listed(file: Path) -> None:
         raise ConfigError(f"{file}: claims of [tool.ontogeny] must be a list of files or modules")
     if unknown := [key for key in table if key != "claims"]:
         raise ConfigError(f"{file}: [tool.ontogeny] has no {unknown[0]!r}: only claims")
+    found = []
     for each in places:
-        if each.endswith(".py"):
-            load(os.path.join(file.parent, each))
-            continue
-        if str(file.parent) not in sys.path:
+        if not each.endswith(".py") and str(file.parent) not in sys.path:
             sys.path.insert(0, str(file.parent))
-        load(each)
+        try:
+            module = _load(os.path.join(file.parent, each) if each.endswith(".py") else each)
+        except ConfigError as error:
+            raise ConfigError(f"{file}, [tool.ontogeny] claims: {error}") from error
+        found.append(module.__name__)
+    return found

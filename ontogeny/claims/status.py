@@ -183,3 +183,14 @@ def asked() -> dict[str, list[str]]:
                 if f"{claim.name}: {name}" not in (known := found[digest(record(experiment))]):
                     known[f"{claim.name}: {name}{at}"] = None
     return {name: list(labels) for name, labels in found.items()}
+
+
+def wanted(store: Store) -> set[str]:
+    """The digests of all experiments that a claim asks for, and of those behind the verdicts on
+    claims that are not loaded here: somebody's own, of another file."""
+    needed = set(asked())
+    known = all_claims()
+    for name, last in store.verdicts():
+        if name.rpartition(".")[0] not in known:
+            needed.update(str(last.get("digest", "")).split())
+    return needed

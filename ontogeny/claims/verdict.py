@@ -19,6 +19,7 @@ from ..core.notebook import table
 from ..core.run import Run
 from ..engine.schedule import OutOfTime
 from .claim import Claim
+from .outside import option
 from .scale import Scale
 
 UNWEIGHED = "its evidence could not be weighed"
@@ -96,7 +97,8 @@ class Verdict:
         else:
             verb, how = "sweep" if self.changes else "judge", f"--scale {self.scale}"
         seeds = f" --seeds {self.seeds}" if self.fixed or self.changes else ""
-        return f"ontogeny {verb} {self.claim.name}{changes} {how}{seeds}"
+        place = option(self.claim.name)
+        return f"ontogeny {verb} {self.claim.name}{changes} {how}{seeds}{place}"
 
     def as_json(self) -> dict[str, Any]:
         """The verdict as `judge --json` writes it."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, overload
 
 from cyclopts import App, Group, Parameter
 
+from .. import __version__
 from ..engine.pools import forkserver
 
 # importing these takes seconds, and help is to answer at once
@@ -25,6 +26,7 @@ app = App(
     name="ontogeny",
     help="A laboratory of how reasoning emerges in transformers while they train.",
     help_epilogue="Start with `ontogeny judge` (a minute or two), then `ontogeny report`.",
+    version=__version__,
     version_flags=["--version"],
     # the exit code is ours to choose: see main.py; interrupts likewise
     result_action="return_value",

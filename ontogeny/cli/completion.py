@@ -162,7 +162,7 @@ def _names(ours: bool) -> list[str]:
     known = [
         claim
         for claim in CLAIMS.values()
-        if claim.module.startswith("ontogeny.claims.papers.") == ours
+        if claim.home.module.startswith("ontogeny.claims.papers.") == ours
     ]
     return sorted({name for claim in known for name in (claim.name, claim.paper.key)})
 

@@ -67,7 +67,10 @@ def list_(
 def judge(
     *patterns: Annotated[
         str,
-        Parameter(help="Claim names, parts of names, papers, or all [each paper's headline claim]"),
+        Parameter(
+            help="Claim names, parts of names, papers, files, or all "
+            "[those of the project that you are in, else each paper's headline claim]"
+        ),
     ],
     scale: ScaleName = "laptop",
     seeds: Seeds = None,
@@ -88,12 +91,14 @@ def judge(
     opened, json_ = store_at(store), output_file(json_)
     begin_workers(opened, workers, on)  # they import at the same time
     from ..claims.find import find
+    from ..claims.outside import project
     from ..claims.verdict import judge as judge_claims
     from ..claims.verdict import write_json
     from ..engine.execute import recall
 
     add_claims(claims)
-    found, size = find(list(patterns)), scale_of(scale)
+    found = find(list(patterns)) if patterns else project() or find([])
+    size = scale_of(scale)
     with executor(opened, workers, on, hours=hours) as execute:
         verdicts = judge_claims(found, execute, size, seeds, partial(recall, store=opened))
     from ..claims.status import remember

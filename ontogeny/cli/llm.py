@@ -10,10 +10,12 @@ from .app import (
     Changes,
     ClaimName,
     JsonFile,
+    MoreClaims,
     On,
     Seeds,
     StorePath,
     Workers,
+    add_claims,
     app,
     executor,
     output_file,
@@ -47,6 +49,7 @@ def llm(
     workers: Workers = None,
     on: On = None,
     json_: JsonFile = None,
+    claims: MoreClaims = None,
     store: StorePath = None,
 ) -> None:
     """Judge a claim about pretrained language models on one of them (extra [llm])."""
@@ -59,6 +62,7 @@ def llm(
     from ..llm.download import DEFAULT
     from ..report.terminal import show_verdicts
 
+    add_claims(claims)
     opened, chosen, json_ = store_at(store), asked_of(claim, model), output_file(json_)
     changes = [parse_change(text) for text in set_ or []]
     with executor(opened, workers, on) as execute:

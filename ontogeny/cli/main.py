@@ -11,7 +11,17 @@ from typing import TextIO, cast
 from cyclopts import CycloptsError
 
 from ..core.process import collect_seldom, exit_at_once
-from . import bench, completion, interrupts, judge, llm, report, runs, scorecard  # noqa: F401 (their commands)
+from . import (  # noqa: F401 (their commands)
+    bench,
+    completion,
+    interrupts,
+    judge,
+    llm,
+    new,
+    report,
+    runs,
+    scorecard,
+)
 from .app import app
 from .exits import REFUSED, Output, explain, printable, refuse_old_names
 

@@ -43,14 +43,14 @@ def runs(
     store: StorePath = None,
 ) -> None:
     """List the runs in the store, under the claims that ask for them."""
-    from ..claims.status import asked, swept
+    from ..claims.status import asked, swept, wanted
     from ..engine.store import entries
     from ..report.terminal import in_bytes, run_row, show_runs
 
     add_claims(claims)
     opened = store_at(store)
     if prune:
-        freed = opened.prune(set(asked()))
+        freed = opened.prune(wanted(opened))
         print(f"freed {in_bytes(freed)}; {in_bytes(opened.size('runs'))} left in {opened.root}")
         return
     claimed = {} if opened.empty() else swept(opened) | asked()

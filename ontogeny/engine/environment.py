@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
+from .. import __version__
 from ..core.fields import ConfigError, did_you_mean
 
 EXTRAS = {
@@ -31,11 +32,12 @@ def missing(extra: str) -> str:
 
 def environment() -> dict[str, Any]:
     """What an answer may depend on besides its experiment."""
-    packages = ("ontogeny", "jax", "jaxlib", "equinox", "optax", "numpy")
+    packages = ("jax", "jaxlib", "equinox", "optax", "numpy")
     others = ("torch", "transformers", "peft")
     versions = {name: _version(name) for name in packages + others}
     return {
-        "versions": {name: found for name, found in versions.items() if found or name in packages},
+        "versions": {"ontogeny": __version__}
+        | {name: found for name, found in versions.items() if found or name in packages},
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "processor": processor(),
@@ -48,7 +50,7 @@ def environment() -> dict[str, Any]:
 def _version(package: str) -> str:
     try:
         return version(package)
-    except PackageNotFoundError:  # its code was sent here by another machine
+    except PackageNotFoundError:
         return ""
 
 

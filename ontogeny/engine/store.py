@@ -142,6 +142,10 @@ class Store:
         """The last verdict of a claim, if there is a sound one."""
         return self._note(self.root / "verdicts" / f"{name}.json", VERDICT)
 
+    def verdicts(self) -> list[tuple[str, dict[str, Any]]]:
+        """The last verdicts of all claims, with their names, the newest last."""
+        return [(path.stem, each) for path, each in self._notes("verdicts", VERDICT)]
+
     def save_verdict(self, name: str, verdict: dict[str, Any]) -> None:
         """Replaces the last verdict of a claim."""
         write_note(self.root / "verdicts" / f"{name}.json", verdict, self.root / "tmp")

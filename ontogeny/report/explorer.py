@@ -16,6 +16,7 @@ from typing import Any
 
 from ..claims.claim import Claim, all_claims
 from ..claims.find import find_one
+from ..claims.outside import given
 from ..claims.scale import Scale
 from ..claims.status import last_said
 from ..claims.sweep import as_typed, changed, parse_change, parse_sweeps
@@ -60,6 +61,7 @@ class Job:
             # a process of its own: what it compiles holds up no request, and it can be stopped
             command = [sys.executable, "-m", "ontogeny.cli.main", *words]
             command += ["--store", str(self.store.root)]
+            command += [part for place in given() for part in ("--claims", place)]
             self.words, self.output = words, []
             self.process = subprocess.Popen(
                 command,

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
+from .. import __version__
 from ..claims.claim import Claim
 from ..claims.find import find
 from ..claims.scale import JUDGED, Scale
@@ -65,7 +65,7 @@ def explorer_page(store: Store) -> str:
 def _notes(store: Store) -> dict[str, Any]:
     """The footer of a page."""
     date = time.strftime("%Y-%m-%d")
-    return {"version": version("ontogeny"), "date": date, "store": store.root.name}
+    return {"version": __version__, "date": date, "store": store.root.name}
 
 
 def sweeps(store: Store) -> list[dict[str, Any]]:

@@ -2,74 +2,24 @@
 
 import importlib
 import json
+import shlex
 import subprocess
 import sys
 import textwrap
+from functools import partial
 
 import pytest
 from commands import typed
+from own_claims import put
 from small import ROOT
 
-from ontogeny import ConfigError
+from ontogeny import ConfigError, Scale, Verdict, execute
 from ontogeny.claims import outside
 from ontogeny.claims.claim import CLAIMS, all_claims
 from ontogeny.claims.find import find
-
-PROBES = """
-from ontogeny import Loss
-
-class Doubled(Loss):
-    '''Twice the loss on a split.'''
-
-    def __call__(self, now):
-        return 2 * super().__call__(now)
-"""
-CLAIM = """
-from ontogeny import Analogy, Experiment, GradientDescent, Loss, OneLayer, Paper, claim
-from {probes} import Doubled
-
-PAPER = Paper("{key}", "A paper of one's own", "https://example.org")
-TRAINED = Experiment(
-    Analogy(tuples=3),
-    OneLayer(width=16, scale=0.1),
-    (GradientDescent(steps=20, learning_rate=0.1),),
-    {{"loss": Loss("train"), "doubled": Doubled("train")}},
-    evaluations=2,
-)
-
-@claim(PAPER, "Section 1", seeds=5, headline=True, trained=TRAINED)
-def {name}(trained):
-    '''A loss that is doubled is above the loss that it is twice of.'''
-    yield trained.final("doubled").exceeds(trained.final("loss"))
-"""
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder that one works in; what is loaded from it is forgotten in the end."""
-    monkeypatch.chdir(tmp_path)
-    paths, before = list(sys.path), dict(CLAIMS)
-    modules, loaded = set(sys.modules), dict(outside._LOADED)
-    yield tmp_path
-    for name in set(sys.modules) - modules:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
-            del sys.modules[name]
-    for known, was in ((CLAIMS, before), (outside._LOADED, loaded)):
-        known.clear()
-        known.update(was)
-    sys.path[:] = paths
-    outside._project.cache_clear()
-    outside.installed.cache_clear()
-    importlib.invalidate_caches()
-
-
-def put(folder, file="mine.py", name="doubled_is_more", key="own", probes="own_probes"):
-    """Writes a file with a claim, and one with the probe that it uses."""
-    path = folder / file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    (path.parent / f"{probes.rpartition('.')[2]}.py").write_text(PROBES)
-    path.write_text(CLAIM.format(name=name, key=key, probes=probes))
-    return path
+from ontogeny.claims.status import remember, wanted
+from ontogeny.claims.verdict import judge
+from ontogeny.report.explorer import Explorer
 
 
 def test_a_file_is_a_pattern_like_a_name_or_a_paper(folder):
@@ -148,7 +98,7 @@ def test_a_project_lists_its_claims_in_pyproject(folder, monkeypatch):
         ("claims = 'study'", "must be a list of files or modules"),
         ("claim = ['study']", "no 'claim': only claims"),
         ("claims = [", "pyproject.toml cannot be read"),
-        ("claims = ['nowhere']", "nowhere cannot be imported: there is no such module"),
+        ("claims = ['nowhere']", "pyproject.toml, .* claims: nowhere cannot be imported"),
     ],
 )
 def test_a_wrong_table_is_said_in_a_line(folder, table, said):
@@ -166,6 +116,17 @@ def test_an_installed_package_brings_claims_by_an_entry_point(folder, monkeypatc
     monkeypatch.syspath_prepend(folder / "site")
     outside.installed.cache_clear()
     assert "doubled_is_more" in all_claims()
+    assert "plugin" in {module.__name__ for module in outside.modules()}  # it goes to Ray
+
+
+def test_of_an_installed_package_nothing_that_lies_beside_it_is_sent(folder, monkeypatch):
+    put(folder, "site/study.py", probes="study_probes")
+    monkeypatch.syspath_prepend(folder / "site")
+    outside.load("study")
+    assert {each.__name__ for each in outside.modules()} >= {"study", "study_probes"}
+    monkeypatch.setattr(outside, "_installations", lambda: {folder / "site"})
+    sent = {each.__name__ for each in outside.modules()}
+    assert "study" in sent and "study_probes" not in sent
 
 
 def test_one_that_cannot_be_loaded_is_named(folder, monkeypatch):
@@ -213,6 +174,43 @@ def test_every_command_takes_claims_of_ones_own(folder):
     (verdict,) = json.loads((folder / "judged.json").read_text())
     assert verdict["outcome"] == "supported" and verdict["paper"] == "own"
     assert "doubled_is_more" in (folder / "report" / "index.html").read_text()
+
+
+def test_the_command_that_is_printed_finds_the_claim_again(folder, store):
+    put(folder, "my claims/mine.py")
+    place = "my claims/mine.py"
+    words = ("--scale", "smoke", "--seeds", "2", "--workers", "0", "--json", "v.json")
+    assert typed("judge", f"{place}:doubled_is_more", *words, cwd=folder).returncode == 0
+    (verdict,) = json.loads((folder / "v.json").read_text())
+    assert verdict["command"].endswith("--claims 'my claims/mine.py'")
+    assert typed(*shlex.split(verdict["command"])[1:2], place, cwd=folder).returncode == 0
+    (ours,) = find(["attention_stays_balanced"])
+    assert "--claims" not in Verdict(ours, Scale.LAPTOP, [], 1, 0.0).command
+
+
+def test_what_the_explorer_starts_has_the_claims_that_it_was_given(folder, store, monkeypatch):
+    put(folder)
+    outside.load("mine.py")
+    explorer, started = Explorer(store), []
+    monkeypatch.setattr("subprocess.Popen", lambda command, **_: started.append(command) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        explorer.start({"claim": "doubled_is_more", "scale": "smoke"})()
+    at = started[0].index("--claims")
+    assert started[0][at + 1] == str(folder / "mine.py")
+    assert "A loss that is doubled" in explorer.get("/", {}).text
+
+
+def test_pruning_keeps_the_runs_of_a_claim_that_is_not_loaded(folder, store):
+    put(folder)
+    (mine,) = find(["mine.py"])
+    for verdict in judge([mine], partial(execute, store=store), seeds=2):
+        remember(store, verdict)
+    del CLAIMS["doubled_is_more"]
+    store.prune(wanted(store))
+    assert len(store.names()) == 2
+    (store.root / "verdicts" / "doubled_is_more.laptop.json").unlink()
+    store.prune(wanted(store))
+    assert not store.names()
 
 
 def test_a_command_takes_a_file_where_it_takes_a_name(folder):

@@ -12,6 +12,7 @@ import time
 import faraway
 import numpy as np
 import pytest
+from own_claims import put
 from small import PROBES, tiny
 
 from ontogeny import Cluster, ConfigError, Store, execute
@@ -148,10 +149,10 @@ class Steps(Progress):
             time.sleep(0.01 if lead < 0 else 0.05 * alone)
 
 
-def judge(store, on, **environment):
+def judge(store, on, claim=CLAIM, **environment):
     words = ("--seeds", "3", "--store", str(store), "--on", on)
     return subprocess.Popen(
-        [sys.executable, "-m", "ontogeny.cli.main", "judge", CLAIM, *words],
+        [sys.executable, "-m", "ontogeny.cli.main", "judge", str(claim), *words],
         env=os.environ | QUIET | {"ONTOGENY_CHECKPOINT_SECONDS": "0"} | environment,
         start_new_session=True,
         stdout=subprocess.PIPE,
@@ -215,6 +216,13 @@ def test_a_driver_that_dies_leaves_a_store_that_another_goes_on_with(pair, tmp_p
     there = Store(tmp_path / "store").verdict(f"{CLAIM}.laptop")["evidence"]
     for ours, theirs in zip(verdict.as_json()["evidence"], there, strict=True):
         assert ours["ours"] == pytest.approx(theirs["ours"], rel=1e-4)
+
+
+def test_claims_of_ones_own_are_judged_there_with_what_lies_beside_them(pair, tmp_path):
+    own = put(tmp_path / "study")  # which imports a probe from the file beside it
+    asked = judge(tmp_path / "store", pair.address, own)
+    out, err = asked.communicate(timeout=120)
+    assert asked.returncode == 0 and "3 of 3" in out, out + err
 
 
 def test_on_ray_alone_starts_what_it_needs_and_an_interrupt_keeps_what_was_done(tmp_path):

@@ -1,0 +1,1 @@
+"""Grokking on modular addition: a task, a model, two probes, and claims about them."""

@@ -1,0 +1,1 @@
+"""A task, a probe, and claims about them."""
