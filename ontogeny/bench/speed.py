@@ -8,7 +8,7 @@ import multiprocessing
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -144,14 +144,15 @@ def _serve(core: int, line: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asks decides when to stop
     die_with_parent()
     settle(core)
-    while (question := line.recv()) is not None:
-        match question:
-            case ("gemm", repeats):
-                line.send(_gemm(repeats))
-            case ("train", name, runs, repeats):
-                line.send(_train(subjects()[name], runs, repeats))
-            case ("rollout", repeats):
-                line.send(_rollout(repeats))
+    with suppress(EOFError, BrokenPipeError):  # whoever asked has been interrupted
+        while (question := line.recv()) is not None:
+            match question:
+                case ("gemm", repeats):
+                    line.send(_gemm(repeats))
+                case ("train", name, runs, repeats):
+                    line.send(_train(subjects()[name], runs, repeats))
+                case ("rollout", repeats):
+                    line.send(_rollout(repeats))
 
 
 def _gemm(repeats: int) -> float:

@@ -164,7 +164,8 @@ def interrupted(words, after, folder):
 def test_an_interrupt_within_an_import_is_heard_when_it_is_over(tmp_path):
     """Else numpy is told to be broken, or Python crashes in what is half loaded."""
     ends = [interrupted(["list"], 0.06 + 0.02 * n, tmp_path) for n in range(16)]
-    assert {code for _, code, _ in ends} <= {0, 130}
+    # before any of it runs Python ends by the signal itself, which a shell calls 130 as well
+    assert {code for _, code, _ in ends} <= {0, 130, -signal.SIGINT}
     # with its capital: an `error` is in the names of claims, which may be listed by then
     assert not [said for said, *_ in ends if "Traceback" in said or "Error" in said]
 
