@@ -38,7 +38,7 @@ def numbers(task: Task, world: World, prompt: str | Sequence[str]) -> list[int]:
     return [known[word] for word in words]
 
 
-def counts(task: Task, world: World) -> bool:
+def are_numbers(task: Task, world: World) -> bool:
     """Whether targets are numbers, as in a regression, rather than tokens."""
     drawn = jax.eval_shape(lambda key: task.sample(world, task.splits[0], key), jax.random.key(0))
     return bool(jnp.issubdtype(drawn.targets.dtype, jnp.floating))

@@ -12,6 +12,7 @@ from ..claims.scale import Scale
 from ..claims.sweep import Sweep
 from ..claims.verdict import Verdict
 from ..core import words
+from ..core.words import in_bytes
 from ..engine.serialize import serialize
 from ..engine.store import Store
 from .outline import outline
@@ -146,12 +147,3 @@ def run_row(store: Store, name: str, described: dict[str, Any]) -> dict[str, Any
 
 def _kind(serialized: dict[str, Any]) -> str:
     return str(serialized["is"]).rpartition(".")[2]
-
-
-def in_bytes(size: float) -> str:
-    """A size as a person says it."""
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
