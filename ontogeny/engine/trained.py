@@ -167,6 +167,11 @@ class Trained:
         at = jnp.array([_read_at(task, model, given)])
         return Batch(jnp.array([given]), at, jnp.zeros_like(at), jnp.ones(at.shape))
 
+    def in_words(self, asked: Batch | str = "train", rows: int | Sequence[int] = 6) -> list[str]:
+        """Rows of a batch, or of a split, as people read them: `s3 r1 → b3`."""
+        batch = asked if isinstance(asked, Batch) else self.batch(asked)
+        return tokens.in_words(self.experiment.task, self.source.world, batch, rows)
+
     # -- files and screens
 
     def save(self, path: str | Path, form: str = "safetensors") -> list[Path]:

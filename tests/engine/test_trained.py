@@ -100,6 +100,8 @@ def test_what_it_computes_is_what_the_model_computes(trained):
 
 
 def test_it_answers_prompts_by_name(trained):
+    assert trained.in_words("conclusion") == ["t0 r2 → c0", "t1 r2 → c1", "t2 r2 → c2"]
+    assert trained.in_words(trained.batch(), rows=[2]) == ["s2 r1 → b2"]
     assert trained.tokens[:4] == ("s0", "s1", "s2", "t0") and len(trained.tokens) == 14
     outputs = trained.trace("conclusion").outputs[1, 0]
     chances = dict(zip(trained.tokens, np.asarray(jax.nn.softmax(outputs)), strict=True))
