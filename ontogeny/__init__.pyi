@@ -31,8 +31,11 @@ from .core.types import Task as Task
 from .core.types import Trace as Trace
 from .core.types import Until as Until
 from .engine.execute import execute as execute
+from .engine.keeping import train as train
 from .engine.pools.cluster import Cluster as Cluster
+from .engine.saved import load as load
 from .engine.store import Store as Store
+from .engine.trained import Trained as Trained
 from .models.attention_stack import AttentionStack as AttentionStack
 from .models.block_sparse import BlockSparse as BlockSparse
 from .models.clauses import ClauseTransformer as ClauseTransformer

@@ -26,6 +26,7 @@ from ontogeny import (
 from ontogeny.core.fields import Component, described
 from ontogeny.core.quantity import ANYTHING, RANGES
 from ontogeny.core.types import Model, Probe, Solver, Stage, Task
+from ontogeny.engine.tokens import in_words, names
 from ontogeny.models.clauses import ClauseModel
 
 
@@ -119,6 +120,21 @@ def test_what_is_held_out_is_never_trained(example):
     train, *others = map(questions, rows(example.component, "train", *held_out).values())
     assert train and all(others)
     assert all(train.isdisjoint(other) for other in others)
+
+
+@on_examples(Task)
+def test_tokens_and_targets_have_names_that_fit_the_rows(example):
+    task = example.component
+    world = jax.jit(task.world)(jr.key(0))
+    called, answers = names(task, world), task.answer_names(world)  # distinct, without blanks
+    assert len(called) == task.vocab
+    for batch in rows(task).values():
+        whole = jnp.issubdtype(batch.targets.dtype, jnp.integer)
+        assert not whole or batch.targets.max() < len(answers)
+        lines = in_words(task, world, batch, rows=3)
+        assert len(lines) == min(3, len(batch.inputs)) and all("→" in line for line in lines)
+        (first,) = in_words(task, world, batch, rows=[0])
+        assert first.startswith(called[batch.inputs[0, 0]])
 
 
 # ----------------------------------------------------------------------------------------- models

@@ -122,6 +122,25 @@ def test_the_guide_to_reductions_runs(capsys):
     capsys.readouterr()
 
 
+def test_the_guide_to_trained_models_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    training, asking, probing, saving, naming = blocks("docs/trained.md")
+    names = {}
+    exec(training, names)
+    assert capsys.readouterr().out.strip() in (ROOT / "docs" / "trained.md").read_text()
+    exec(asking, names)
+    trained = names["trained"]
+    told = trained.in_words("train", rows=4)
+    assert f"# {told}" in asking and trained.tokens[:2] == ("b0", "b3")
+    assert next(iter(trained.predict("s3 r1 r2"))) == "o3"
+    assert next(iter(trained.predict("s3 r1"))) == "b3"
+    exec(probing, names)
+    assert capsys.readouterr().out.splitlines()[-1] == "300 1.0"
+    exec(saving, names)
+    exec(naming, names)
+    assert names["Taxonomy"](tuples=2).token_names(())[:3] == ("bird0", "bird1", "penguin0")
+
+
 def test_the_guide_to_two_hops_runs(capsys):
     theory, training, emergence = blocks("docs/two_hops.md")
     names = {}

@@ -29,7 +29,10 @@ BESIDES = {
     "core.types": "Batch Experiment FirstTokens Model Moment Probe Solver Stage Task Trace Until",
     "engine.pools.cluster": "Cluster",
     "engine.execute": "execute",
+    "engine.keeping": "train",
+    "engine.saved": "load",
     "engine.store": "Store",
+    "engine.trained": "Trained",
     "scorecard.examine": "examine",
 }
 HEADING = '"""All that the package gives: `make exports` writes it, and a test compares."""'

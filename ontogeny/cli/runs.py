@@ -1,12 +1,10 @@
 """Commands about runs: what the store holds, and what other tools can open."""
 
 import json
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -28,15 +26,15 @@ from .app import (
     store_at,
 )
 
-if TYPE_CHECKING:
-    from ..engine.units import News
-
 
 @app.command(group=MACHINE)
 def runs(
     *,
     prune: Annotated[
-        bool, Parameter(help="Delete checkpoints, damaged runs, and runs that no claim needs")
+        bool,
+        Parameter(
+            help="Delete checkpoints, damaged runs, and runs and parameters that no claim needs"
+        ),
     ] = False,
     json_: AsJson = False,
     claims: MoreClaims = None,
@@ -44,14 +42,15 @@ def runs(
 ) -> None:
     """List the runs in the store, under the claims that ask for them."""
     from ..claims.status import asked, swept, wanted
+    from ..core.words import in_bytes
     from ..engine.store import entries
-    from ..report.terminal import in_bytes, run_row, show_runs
+    from ..report.terminal import run_row, show_runs
 
     add_claims(claims)
     opened = store_at(store)
     if prune:
-        freed = opened.prune(wanted(opened))
-        print(f"freed {in_bytes(freed)}; {in_bytes(opened.size('runs'))} left in {opened.root}")
+        freed, left = opened.prune(wanted(opened)), opened.size("runs", "parameters")
+        print(f"freed {in_bytes(freed)}; {in_bytes(left)} left in {opened.root}")
         return
     claimed = {} if opened.empty() else swept(opened) | asked()
     rows = [run_row(opened, name, described, claimed) for name, described in entries(opened)]
@@ -59,7 +58,7 @@ def runs(
         print(json.dumps(rows, indent=1))
         return
     show_runs(rows)
-    sizes = {kind: opened.size(kind) for kind in ("runs", "partial", "damaged")}
+    sizes = {kind: opened.size(kind) for kind in ("runs", "parameters", "partial", "damaged")}
     text = ", ".join(f"{kind} {in_bytes(size)}" for kind, size in sizes.items())
     print(f"{len(rows)} runs in {opened.root}: {text}")
 
@@ -137,17 +136,21 @@ def weights(
     ),
     scale: ScaleName = "laptop",
     claims: MoreClaims = None,
+    store: StorePath = None,
 ) -> None:
-    """Train one of a claim's models again and save its parameters for other tools."""
+    """Save the parameters of one of a claim's models, trained if they are not in the store."""
     from ..claims.find import find_one
     from ..core.fields import ConfigError, did_you_mean
     from ..core.types import Experiment
-    from ..engine.weights import check, trained, write
+    from ..engine.keeping import train
+    from ..engine.progress import progress
+    from ..engine.weights import check
 
     for written in ("model.safetensors", "config.json"):
         output_file(out / written, "--out")
     if not 0 <= seed < 2**31:  # an int32 in jax
         raise ConfigError(f"--seed must be from 0 to {2**31 - 1}, not {seed}")
+    opened = store_at(store)
     add_claims(claims)
     known = find_one(claim).named(scale_of(scale))
     name = experiment or next(iter(known), "")
@@ -157,28 +160,10 @@ def weights(
     if not isinstance(chosen, Experiment):
         raise ConfigError(f"{name} is external: it has no model of the laboratory")
     check(chosen, format_)
-
-    # a store keeps answers, not parameters: these are trained once more
-    params = trained(chosen, seed, _told(name))
-    for path in write(chosen, params, seed, out, format_):
+    shown = progress(opened)
+    try:
+        trained = train(chosen, seed, store=opened, progress=shown)
+    finally:
+        shown.close()
+    for path in trained.save(out, format_):
         print(path)
-
-
-def _told(name: str) -> Callable[["News"], None]:
-    """Says how far a run is: in one line of a terminal, else in a line every few seconds."""
-    live, spoke = sys.stderr.isatty(), time.monotonic()
-
-    def tell(news: "News") -> None:
-        nonlocal spoke
-        text, ends = f"{name}: step {news.step:,} of {news.steps:,}", news.step == news.steps
-        if live:
-            sys.stderr.write(f"\r{text} " + "\n" * ends)
-        elif ends or time.monotonic() - spoke > SECONDS:
-            sys.stderr.write(f"{text}\n")
-            spoke = time.monotonic()
-        sys.stderr.flush()
-
-    return tell
-
-
-SECONDS = 5.0  # between lines

@@ -1,4 +1,4 @@
-"""What is asked of the system, or of Python, about the process itself. All such tricks are here,
+"""What is asked of the system, or of Python, about processes. All such tricks are here,
 each with what it was measured to gain; where a system knows no such call, nothing is done."""
 
 import ctypes
@@ -33,6 +33,19 @@ def die_with_parent(parent: int | None = None) -> None:
     # the parent ended before the call above: of that the system will never tell
     if os.getppid() != known:
         exit_at_once(1)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this machine is there."""
+    if os.name == "nt":  # there, to ask is to terminate
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass  # it is there, and another's
+    return pid > 0
 
 
 def exit_at_once(code: int) -> NoReturn:

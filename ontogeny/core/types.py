@@ -119,6 +119,14 @@ class Task(Component):
     def length(self) -> int:
         """How long the longest sequence is."""
 
+    def token_names(self, world: World) -> tuple[str, ...]:
+        """What people call each token: all different, without blanks. No answer depends on it."""
+        return tuple(map(str, range(self.vocab)))
+
+    def answer_names(self, world: World) -> tuple[str, ...]:
+        """What people call each target: by default as the token of that number."""
+        return self.token_names(world)[: self.answers]
+
     @abstractmethod
     def world(self, key: Key[Array, ""]) -> World:
         """Draws what stays true during a run: the facts, the alphabets, the trigger tokens."""

@@ -110,6 +110,15 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def in_bytes(size: float) -> str:
+    """A size as a person says it."""
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
 def agreement(numbers: Mapping[str, int]) -> str:
     """How many of the paper's numbers ours agree with; those that were fitted do not count."""
     counted = {kind: many for kind, many in numbers.items() if kind != "fitted"}

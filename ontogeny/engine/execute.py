@@ -122,7 +122,7 @@ class _Runs(Mapping[str, Run]):
         gone = [spec for spec in some if not found[spec.name]]  # damaged, and set aside
         if gone:
             found |= {spec.name: done for spec, done in _run(gone, Here(), self.store, Progress())}
-        return _gather(name, some, {known: record for known, record in found.items() if record})
+        return gather(name, some, {known: record for known, record in found.items() if record})
 
     def _load(self, name: str) -> Record | None:
         return self.store.load(name) if self.store else None
@@ -144,7 +144,7 @@ def recall(
         done = {spec.name: record for spec in wanted if (record := store.load(spec.name))}
         if len(done) < len(wanted):
             return None
-        found[name] = _gather(name, wanted, done)
+        found[name] = gather(name, wanted, done)
     return found
 
 
@@ -243,7 +243,8 @@ def _ahead(experiment: AnyExperiment, evaluations: int) -> tuple[tuple[int, floa
     return tuple(left)
 
 
-def _gather(name: str, some: Sequence[RunSpec], done: Mapping[str, Record]) -> Run:
+def gather(name: str, some: Sequence[RunSpec], done: Mapping[str, Record]) -> Run:
+    """The answers of an experiment, from the records of its seeds."""
     records = [done[spec.name] for spec in some]
     return Run(
         name=name,

@@ -34,12 +34,13 @@ class Damaged(ValueError):  # noqa: N818
 # ------------------------------------------------------------------------------------- texts
 
 
-def write_whole(path: Path, text: str, aside: Path | None = None) -> None:
-    """Writes a file so that a reader finds the old text or the new one, never a part.
+def write_whole(path: Path, content: str | bytes, aside: Path | None = None) -> None:
+    """Writes a file so that a reader finds the old content or the new one, never a part.
 
     What is being written stands `aside`, by default next to it.
     """
-    data = text.encode(errors="backslashreplace")  # a path may hold what no text can
+    # a path may hold what no text can
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():  # a pipe or a device is written to, never replaced
         path.write_bytes(data)

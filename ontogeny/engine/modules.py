@@ -85,7 +85,9 @@ class Text:
 
     def __init__(self, text: str, name: str, file: Path, package: bool) -> None:
         tree = ast.parse(text)
+        self.naming = naming(tree)
         parts = [outline(tree)]
+        self.asks_names = asks_names(tree)
         for beside in sorted(_files_named(tree, file.parent)):  # data that it reads by name
             parts.append(hashlib.sha256(beside.read_bytes()).hexdigest())
         self.hash = short_hash("\n".join(parts))
@@ -205,7 +207,9 @@ def outline(node: ast.AST) -> str:
             inside
             for inside in node.body
             # a unit that no code of the class looks at
-            if not _is_examples(inside) and not (_is_unit(inside) and not read & UNITS)
+            if not _is_examples(inside)
+            and not _is_naming(inside)
+            and not (_is_unit(inside) and not read & UNITS)
         ]
         for inside in node.body:
             match inside:
@@ -226,6 +230,27 @@ def _is_examples(node: ast.AST) -> bool:
         case ast.FunctionDef(name="examples", decorator_list=[ast.Name(id="classmethod")]):
             return True
     return False
+
+
+NAMING = {"token_names", "answer_names"}  # methods of tasks: what people call tokens and targets
+
+
+def _is_naming(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name in NAMING and not node.decorator_list
+
+
+def naming(tree: ast.AST) -> str:
+    """A hash of the methods that name tokens. `outline` takes them out of the tree: people alone
+    read names, unless code asks for them (`asks_names`)."""
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    methods = [each for node in classes for each in node.body if _is_naming(each)]
+    return short_hash("\n".join(map(outline, methods))) if methods else ""
+
+
+def asks_names(tree: ast.AST) -> bool:
+    """Whether any code of an outlined tree asks a task for the names of its tokens."""
+    found = (node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    return not NAMING.isdisjoint(found)
 
 
 UNITS = {

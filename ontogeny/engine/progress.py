@@ -155,6 +155,9 @@ class Plain(Counted):
         super().__init__(store)
         self.spoke = time.monotonic()
 
+    def said(self, text: str) -> None:
+        self._say(text)
+
     def planning(self, done: int, programs: int) -> None:
         if time.monotonic() - self.spoke > PLAIN_SECONDS:
             self._say(f"planning: {done} of {programs} programs")
@@ -201,6 +204,9 @@ class Live(Counted):
     def close(self) -> None:
         super().close()
         self.bars.stop()
+
+    def said(self, text: str) -> None:
+        self.bars.console.print(text, markup=False, highlight=False)
 
     def planning(self, done: int, programs: int) -> None:
         news = f"{done} of {programs} programs"

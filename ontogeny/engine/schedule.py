@@ -33,6 +33,9 @@ class Progress:
 
     deadline: float | None = None  # of `time.monotonic`: after it the work ends
 
+    def said(self, text: str) -> None:
+        """Something to know before the work begins."""
+
     def planning(self, done: int, programs: int) -> None:
         """It has been counted what so many of all programs take."""
 

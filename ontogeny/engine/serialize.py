@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +21,7 @@ from ..core.evaluations import Log
 from ..core.external import AnyExperiment, External
 from ..core.fields import Component, ConfigError, did_you_mean
 from ..core.types import Experiment
-from .modules import known_as
+from .modules import PACKAGE, known_as, loaded, spec_of
 from .sources import Code, code_of
 
 Serialized = dict[str, Any]
@@ -51,6 +52,42 @@ def _fields(thing: Component, given: bool = False) -> dict[str, Any]:
 @cache
 def _names(kind: type[Component], given: bool) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind) if field.init or not given)
+
+
+def deserialize(known: Any) -> Any:
+    """What was serialized. Of other people's code, only what is imported already is made: no text
+    decides which modules run."""
+    match known:
+        case {"is": str(name)}:
+            kind = _kind(name)
+            fixed = {"is", *_names(kind, False)} - {*_names(kind, True)}  # not the constructor's
+            return kind(**{k: deserialize(v) for k, v in known.items() if k not in fixed})
+        case dict():
+            return {name: deserialize(value) for name, value in known.items()}
+        case list():
+            return tuple(map(deserialize, known))
+    return known
+
+
+def _kind(name: str) -> type[Component]:
+    """A class of components, by the name of its module and its own."""
+    home, _, own = name.rpartition(".")
+    while home and not loaded(home):
+        if home.partition(".")[0] == PACKAGE and spec_of(home):
+            import_module(home)
+        else:
+            home, _, outer = home.rpartition(".")
+            own = f"{outer}.{own}"
+    if not home:
+        raise ConfigError(
+            f"{name} is not known here: import the module that it is defined in first"
+        )
+    kind: Any = loaded(home)
+    for part in own.split("."):
+        kind = getattr(kind, part, None)
+    if not (isinstance(kind, type) and issubclass(kind, Component)):
+        raise ConfigError(f"{name} is no component: {home} has none of this name")
+    return kind
 
 
 def record(experiment: AnyExperiment) -> Serialized:

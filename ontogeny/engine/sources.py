@@ -24,11 +24,13 @@ import numpy as np
 
 from .modules import (
     PACKAGE,
+    asks_names,
     distribution,
     imported,
     is_outside,
     is_settled,
     known_as,
+    naming,
     outline,
     short_hash,
     spec_of,
@@ -47,6 +49,8 @@ class Code:
         self.versions: dict[str, str] = {}
         self.unknown: list[str] = []
         self.fixed = True  # whether only reloading a module can change it
+        self._naming: dict[str, str] = {}
+        self._asks_names = False
         self._specs: dict[str, ModuleSpec | None] = {}
         self._seen: dict[int, Any] = {}
 
@@ -72,10 +76,19 @@ class Code:
             text = text_of(name)
             if text:
                 self.modules[name] = text.hash
+                self._named(name, text.naming, text.asks_names)
                 self._overridden(name, text.constants)
                 waiting += text.imports
             elif name in sys.modules and name != "__main__" and not _is_folder(spec):
                 self.unknown.append(name)  # of `__main__`, classes are looked at one by one
+
+    def _named(self, home: str, naming: str, asks: bool) -> None:
+        """What tokens are called somewhere: a matter of code that asks for it, and of no other."""
+        if naming:
+            self._naming[f"{home}: names"] = naming
+        self._asks_names |= asks
+        if self._asks_names:
+            self.modules |= self._naming
 
     def _overridden(self, name: str, written: dict[str, Any]) -> None:
         """Constants of a user's module that were set to something else from elsewhere."""
@@ -118,7 +131,9 @@ class Code:
         outlines = []
         for lines in texts.values():
             node = _definition(ast.parse("".join(lines)), thing.__name__)
+            named = naming(node)
             outlines.append(outline(node))
+            self._named(f"{thing.__qualname__}: cell", named, asks_names(node))
             names |= {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
             for name in imported(node, ""):
                 self.add(name)

@@ -2,6 +2,7 @@
 
     runs/DIGEST-SEED/      experiment.json · answers.npz · environment.json · seal.json
     partial/DIGEST-SEED/   checkpoints of runs that are under way
+    parameters/DIGEST-SEED/STEP/   parameters that somebody asked to keep
     verdicts/              the last verdict of each claim
     variations/            what came of changing a claim
     working/               how far those are who run something here
@@ -15,17 +16,17 @@ unpickled. What is not as it was written is set aside with a message, and harms 
 
 import json
 import logging
-import os
 import shutil
 import socket
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from ..core.process import is_alive
 from .files import (
     Arrays,
     Damaged,
@@ -41,6 +42,8 @@ from .files import (
     write_note,
 )
 from .shapes import ENVIRONMENT, VARIATION, VERDICT, WORK
+
+Held = TypeVar("Held")
 
 log = logging.getLogger("ontogeny")
 
@@ -87,17 +90,7 @@ class Store:
 
     def load(self, name: str) -> Record | None:
         """A sealed run; None if there is none, or if it was damaged and is now set aside."""
-        files = self._open(self.root / "runs" / name)
-        if files is None:
-            return None
-        try:
-            environment = read_json(files["environment.json"])
-            if problem := misfit(environment, ENVIRONMENT):
-                raise Damaged(problem)
-            return Record(read_arrays(files["answers.npz"]), environment["failure"], environment)
-        except Exception as error:  # whatever it holds, it is none of ours
-            self._set_aside(self.root / "runs" / name, f"cannot be read ({error})")
-            return None
+        return self._read(self.root / "runs" / name, _record)
 
     def seal(self, name: str, experiment: dict[str, Any], record: Record) -> None:
         """Writes a finished run, whole or not at all, and drops its checkpoints."""
@@ -112,17 +105,9 @@ class Store:
 
     def checkpoint(self, name: str) -> Checkpoint | None:
         """The newest whole checkpoint of a run."""
-        for folder in sorted(self._folders("partial", name), reverse=True):
-            files = self._open(folder)
-            if files is None:
-                continue
-            try:
-                notes = read_json(files["notes.json"])
-                state, answers = map(read_arrays, (files["state.npz"], files["answers.npz"]))
-                return Checkpoint(int(notes["evaluations"]), state, answers, notes)
-            except Exception as error:
-                self._set_aside(folder, f"cannot be read ({error})")
-        return None
+        newest = reversed(self._folders("partial", name))
+        found = (self._read(folder, _checkpoint) for folder in newest)
+        return next((checkpoint for checkpoint in found if checkpoint), None)
 
     def save(self, name: str, checkpoint: Checkpoint) -> None:
         """Writes a checkpoint and drops the older ones."""
@@ -135,6 +120,23 @@ class Store:
         for older in self._folders("partial", name):
             if older.name < folder.name:
                 self._discard(older)
+
+    # -- parameters, on request
+
+    def keep(self, name: str, step: int, params: Arrays) -> None:
+        """Writes the parameters that a run has after so many steps."""
+        folder = self.root / "parameters" / name / f"{step:09d}"
+        self._write(folder, arrays={"params.npz": params}, texts={})
+
+    def kept(self, name: str) -> list[int]:
+        """After how many steps the parameters of a run were kept."""
+        folders = [folder.name for folder in self._folders("parameters", name)]
+        return sorted(int(step) for step in folders if step.isdecimal())
+
+    def parameters(self, name: str, step: int) -> Arrays | None:
+        """Them again; None if there are none, or if they were damaged and are now set aside."""
+        folder = self.root / "parameters" / name / f"{step:09d}"
+        return self._read(folder, lambda files: read_arrays(files["params.npz"]))
 
     # -- verdicts, what if, and who is at work
 
@@ -203,16 +205,11 @@ class Store:
 
     def describe(self, name: str) -> dict[str, Any] | None:
         """The spelled-out experiment and the environment of a sealed run."""
-        files = self._open(self.root / "runs" / name)
-        if files is None:
-            return None
-        try:
-            return {
-                part: read_json(files[f"{part}.json"]) for part in ("experiment", "environment")
-            }
-        except (OSError, KeyError, Damaged) as error:
-            self._set_aside(self.root / "runs" / name, f"cannot be read ({error})")
-            return None
+        parts = ("experiment", "environment")
+        return self._read(
+            self.root / "runs" / name,
+            lambda files: {part: read_json(files[f"{part}.json"]) for part in parts},
+        )
 
     def size(self, *kinds: str) -> int:
         """Bytes under some of its folders, or under one run."""
@@ -223,15 +220,16 @@ class Store:
         return total
 
     def prune(self, keep: set[str]) -> int:
-        """Removes checkpoints, damaged and half-written folders, and runs of experiments whose
-        digest is not kept; says how many bytes that freed."""
-        before = self.size("runs", "partial", "damaged", "tmp")
-        for name in self.names():
-            if name.rpartition("-")[0] not in keep:
-                self._discard(self.root / "runs" / name)
+        """Removes checkpoints, damaged and half-written folders, and runs and parameters of
+        experiments whose digest is not kept; says how many bytes that freed."""
+        everything = ("runs", "parameters", "partial", "damaged", "tmp")
+        before = self.size(*everything)
+        for folder in (*self._folders("runs"), *self._folders("parameters")):
+            if folder.name.rpartition("-")[0] not in keep:
+                self._discard(folder)
         for kind in ("partial", "damaged", "tmp"):
             shutil.rmtree(self.root / kind, ignore_errors=True)
-        return before - self.size("runs", "partial", "damaged", "tmp")
+        return before - self.size(*everything)
 
     # -- folders that are there whole or not at all
 
@@ -256,6 +254,18 @@ class Store:
         except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
             if folder.is_dir():  # if not, another process finished with it meanwhile
                 self._set_aside(folder, f"its seal cannot be read ({error})")
+            return None
+
+    def _read(self, folder: Path, read: Callable[[dict[str, Path]], Held]) -> Held | None:
+        """What a sealed folder holds; None if it is not there, or was damaged and is now set
+        aside."""
+        files = self._open(folder)
+        if files is None:
+            return None
+        try:
+            return read(files)
+        except Exception as error:  # whatever it holds, it is none of ours
+            self._set_aside(folder, f"cannot be read ({error})")
             return None
 
     def _write(self, folder: Path, arrays: dict[str, Arrays], texts: dict[str, Any]) -> None:
@@ -315,17 +325,17 @@ class Store:
         log.warning("%s: %s; set aside in %s", path, reason, place)
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process of this machine is there."""
-    if os.name == "nt":  # there, to ask is to terminate
-        return True
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        pass  # it is there, and another's
-    return pid > 0
+def _record(files: dict[str, Path]) -> Record:
+    environment = read_json(files["environment.json"])
+    if problem := misfit(environment, ENVIRONMENT):
+        raise Damaged(problem)
+    return Record(read_arrays(files["answers.npz"]), environment["failure"], environment)
+
+
+def _checkpoint(files: dict[str, Path]) -> Checkpoint:
+    notes = read_json(files["notes.json"])
+    state, answers = map(read_arrays, (files["state.npz"], files["answers.npz"]))
+    return Checkpoint(int(notes["evaluations"]), state, answers, notes)
 
 
 def _written(path: Path) -> float:

@@ -93,11 +93,13 @@ def train(
     store: Keeper | None = None,
     asked: Callable[[], Wish] = lambda: None,
     every: float | None = None,
+    see: Callable[[RunBatch], None] = lambda _: None,
 ) -> Generator[News, None, list[Record]]:
     """Runs a unit to its end, with news at every evaluation; goes on from its checkpoints if it
-    has any. Asked to stop, or to pause, it saves and raises `Interrupted`."""
+    has any. Asked to stop, or to pause, it saves and raises `Interrupted`. Its runs are shown to
+    `see` as they are at each evaluation, and where they were taken up again."""
     seconds = checkpoint_seconds() if every is None else every
-    return (yield from _Training(unit, store, seconds).run(asked))
+    return (yield from _Training(unit, store, seconds).run(asked, see))
 
 
 def follow(news: Generator[News, None, list[Record]], tell: Callable[[News], None]) -> list[Record]:
@@ -122,11 +124,16 @@ class _Training:
         if store:
             self._restore(store)
 
-    def run(self, asked: Callable[[], Wish]) -> Generator[News, None, list[Record]]:
+    def run(
+        self, asked: Callable[[], Wish], see: Callable[[RunBatch], None]
+    ) -> Generator[News, None, list[Record]]:
         if remembers_programs():
             self.batch.compile()
-        if not self.batch.answers:
+        resumed = bool(self.batch.answers)
+        if not resumed:
             self.batch.begin()
+        see(self.batch)
+        if not resumed:
             yield self._news()
         while not self.batch.done:
             wish = asked()
@@ -134,6 +141,7 @@ class _Training:
             if wish == "stop" or (wish == "pause" and saved):
                 raise Interrupted
             self.batch.advance()
+            see(self.batch)
             yield self._news()
         return self._seal()
 

@@ -1,13 +1,6 @@
-"""Trained models for other people's tools: as safetensors, and as a GPT-2 that others open.
+"""Parameters as arrays with names: for files, and for other people's tools."""
 
-What a model is trained to be is found by training it again, from its experiment and seed: a store
-keeps answers, not parameters.
-"""
-
-import json
 import math
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,28 +11,9 @@ from ..core.fields import ConfigError
 from ..core.types import Experiment, Params
 from ..models.gpt2 import GPT2, IdentityGPT2, ScaledGPT2
 from ..models.gpt2 import Params as GPT2Params
-from .environment import environment
-from .runs import CompiledBatch, specs
-from .serialize import serialize
-from .units import News
+from .files import Arrays
 
-Arrays = dict[str, np.ndarray]
 FORMATS = ("safetensors", "gpt2")
-
-
-def trained(
-    experiment: Experiment, seed: int = 0, tell: Callable[[News], None] = lambda _: None
-) -> Params:
-    """The parameters with which a run ends."""
-    batch = CompiledBatch(specs("", experiment, [seed]), experiment, width=1)
-    batch.begin()
-    while not batch.done:
-        batch.advance()
-        steps = batch.evaluated_at[-1]
-        tell(News(batch.step, steps, math.nan, batch.step / steps))
-    if batch.failures[0]:
-        raise ConfigError(f"this run has no parameters to keep: {batch.failures[0]}")
-    return jax.tree.map(lambda leaf: leaf[0], batch.state.params)
 
 
 def named(params: Params) -> Arrays:
@@ -51,6 +25,31 @@ def named(params: Params) -> Arrays:
     }
 
 
+def shapes(experiment: Experiment) -> Params:
+    """Parameters of an experiment, as shapes."""
+    shapes: Params = jax.eval_shape(experiment.model.init, experiment.task, jax.random.key(0))
+    return shapes
+
+
+def size(experiment: Experiment) -> int:
+    """Bytes of its parameters."""
+    leaves = jax.tree.leaves(shapes(experiment))
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
+
+
+def fitted(arrays: Arrays, experiment: Experiment, home: str) -> Params:
+    """Arrays as the parameters of an experiment; says which does not fit. `home` is their file."""
+    leaves, structure = jax.tree.flatten_with_path(shapes(experiment))
+    found = []
+    for path, leaf in leaves:
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        if name not in arrays or arrays[name].shape != leaf.shape:
+            there = arrays[name].shape if name in arrays else "not there"
+            raise ConfigError(f"{home}: {name} should be of shape {leaf.shape}, and is {there}")
+        found.append(jnp.asarray(arrays[name], leaf.dtype))
+    return jax.tree.unflatten(structure, found)
+
+
 def check(experiment: Experiment, form: str) -> None:
     """Refuses what cannot be written in a format, before anything is trained for it."""
     model = experiment.model
@@ -60,43 +59,6 @@ def check(experiment: Experiment, form: str) -> None:
         raise ConfigError(f"a {type(model).__name__} has identities that a GPT-2 has no place for")
     if form == "gpt2" and not isinstance(model, GPT2 | ScaledGPT2):
         raise ConfigError(f"a {type(model).__name__} is no GPT-2: write it as safetensors")
-
-
-def write(
-    experiment: Experiment, params: Params, seed: int, folder: Path, form: str = "safetensors"
-) -> list[Path]:
-    """Writes `model.safetensors` and `config.json`: as the laboratory names things, or as a GPT-2
-    of the transformers library."""
-    check(experiment, form)
-    if form == "gpt2":
-        arrays, config = gpt2(experiment, params)
-    else:
-        arrays = named(params)
-        config = {"experiment": serialize(experiment), "seed": seed, "environment": environment()}
-    from safetensors.numpy import save_file
-
-    folder.mkdir(parents=True, exist_ok=True)
-    weights, about = folder / "model.safetensors", folder / "config.json"
-    save_file(arrays, weights, metadata={"format": "pt"})
-    about.write_text(json.dumps(config, indent=1) + "\n")
-    return [weights, about]
-
-
-def read(folder: Path, like: Params) -> Params:
-    """The parameters of a folder, put in the shape of others."""
-    from safetensors.numpy import load_file
-
-    try:
-        found = load_file(folder / "model.safetensors")
-    except Exception as error:
-        raise ConfigError(f"{folder}/model.safetensors cannot be read: {error}") from error
-    wanted = named(jax.tree.map(lambda leaf: np.zeros(leaf.shape, np.float32), like))
-    for name, array in wanted.items():
-        if name not in found or found[name].shape != array.shape:
-            there = found[name].shape if name in found else "not there"
-            raise ConfigError(f"{folder}: {name} should be of shape {array.shape}, and is {there}")
-    leaves = [jnp.asarray(found[name]) for name in wanted]
-    return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
 def gpt2(experiment: Experiment, params: GPT2Params) -> tuple[Arrays, dict[str, Any]]:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ..claims.status import OUTCOMES, standing_of
 from ..core import words
+from ..core.words import in_bytes
 from ..engine.store import Store
 from .tables import STYLES, badge, evidence, tally, verdicts
 
@@ -148,12 +149,3 @@ def run_row(
 
 def _kind(serialized: dict[str, Any]) -> str:
     return str(serialized["is"]).rpartition(".")[2]
-
-
-def in_bytes(size: float) -> str:
-    """A size as a person says it."""
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"

@@ -45,6 +45,10 @@ class Analogy(Task):
     def examples(cls) -> Iterable[Example]:
         return [Example(cls(tuples=4, ratio=3.0))]
 
+    def token_names(self, world: World) -> tuple[str, ...]:
+        entities = [f"{kind}{n}" for kind in "stbc" for n in range(self.tuples)]
+        return (*entities, "r1", "r2")
+
     def world(self, key: Key[Array, ""]) -> World:
         """Nothing is drawn: models treat tokens alike before training, so names do not matter."""
         return ()

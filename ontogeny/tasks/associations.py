@@ -45,6 +45,12 @@ class Associations(Task):
     def answers(self) -> int:
         return self.classes or self.most
 
+    def token_names(self, world: Int[Array, " item"]) -> tuple[str, ...]:
+        return tuple(f"z{n}" for n in range(1, self.vocab + 1))
+
+    def answer_names(self, world: Int[Array, " item"]) -> tuple[str, ...]:
+        return tuple(f"u{n}" for n in range(1, self.answers + 1))
+
     def world(self, key: Key[Array, ""]) -> Int[Array, " item"]:
         """The answers. Embeddings are drawn at random, so that without classes any will do."""
         if self.classes:

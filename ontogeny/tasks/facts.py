@@ -75,6 +75,15 @@ class Facts(Task):
     def vocab(self) -> int:
         return self.tokens or self._needed
 
+    def token_names(self, world: Int[Array, "subject relation"]) -> tuple[str, ...]:
+        """`a2_0` is the first answer of relation r2."""
+        most, choices = range(self.most), range(self.choices)
+        answers = [f"a{relation}_{answer}" for relation in most for answer in choices]
+        asked = [f"{kind}{n}" for kind in "sr" for n in most]
+        noise = [f"n{n}" for n in range(self._noise)]
+        unused = [f"unused{n}" for n in range(self._needed, self.vocab)]
+        return (*answers, *asked, *noise, ".", *unused)
+
     def world(self, key: Key[Array, ""]) -> Int[Array, "subject relation"]:
         """Which of its relation's answers each fact is."""
         if self.table == "drawn":

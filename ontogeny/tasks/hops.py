@@ -73,6 +73,11 @@ class Hops(Task):
     def length(self) -> int:
         return self.values * self.hops
 
+    def token_names(self, world: Int[Array, "hop value"]) -> tuple[str, ...]:
+        """`2` is a value, and what one hop leads to; `2@4` is what four hops lead to."""
+        after = ["" if hops == 1 else f"@{hops}" for hops in self.asked]
+        return tuple(f"{value}{hops}" for hops in after for value in range(self.values))
+
     def world(self, key: Key[Array, ""]) -> Int[Array, "hop value"]:
         """The permutations π, which are not in context."""
         return _permutations(key, self.hops, self.values)

@@ -33,6 +33,10 @@ class Labelled(Task):
     def examples(cls) -> Iterable[Example]:
         return [Example(cls(labels=3, shared=3))]
 
+    def token_names(self, world: World) -> tuple[str, ...]:
+        inputs = [f"x{n}" for n in range(self.labels * self.shared)]
+        return (*inputs, *(f"y{n}" for n in range(self.labels)))
+
     def world(self, key: Key[Array, ""]) -> World:
         """Nothing is drawn: inputs are exchangeable."""
         return ()

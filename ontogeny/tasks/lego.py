@@ -121,6 +121,30 @@ class Lego(Task):
         chain = self.chains[-1]
         return CLAUSE * (2 * chain if self.chain_of_thought else chain + 1)
 
+    def token_names(self, world: UInt32[Array, " word"]) -> tuple[str, ...]:
+        """Actions on at most ten states as cycles, `(012)(34)`; of more, by number."""
+
+        def cycles(table: list[int]) -> str:
+            written, left = "", set(range(self.values))
+            while left:
+                state, cycle = min(left), ""
+                while state in left:
+                    left.remove(state)
+                    state, cycle = table[state], f"{cycle}{state}"
+                written += f"({cycle})" if len(cycle) > 1 else ""
+            return written or "()"
+
+        actions = [f"g{n}" for n in range(self.group.order)]
+        if self.values <= 10:
+            actions = list(map(cycles, self.group.table.tolist()))
+        variables = [f"x{n}" for n in range(self.variables)]
+        return (*variables, *(f"y{n}" for n in range(self.values)), *actions, "_")
+
+    def answer_names(self, world: UInt32[Array, " word"]) -> tuple[str, ...]:
+        """A target is a variable and a value; without a chain of thought the value alone counts."""
+        named = [f"x{n}=" if self.chain_of_thought else "" for n in range(self.variables)]
+        return tuple(f"{name}y{value}" for name in named for value in range(self.values))
+
     def world(self, key: Key[Array, ""]) -> UInt32[Array, " word"]:
         """The key that draws the fixed training set: sentence i is drawn from it and i."""
         return jr.key_data(key)

@@ -51,6 +51,11 @@ class OutOfContext(Task):
         """Answers, names, two relations and the stop."""
         return self.answers + self.names * self.classes + 3
 
+    def token_names(self, world: World) -> tuple[str, ...]:
+        """Name n belongs to class n mod `classes`, whose answers are c and a of that number."""
+        answers = [f"{kind}{n}" for kind in "ca" for n in range(self.classes)]
+        return (*answers, *(f"n{n}" for n in range(self.names * self.classes)), "r1", "r2", ".")
+
     def world(self, key: Key[Array, ""]) -> World:
         """Nothing is drawn: names are exchangeable."""
         return ()

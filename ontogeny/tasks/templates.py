@@ -143,6 +143,20 @@ class Templates(Task):
 
     # -- what is drawn
 
+    def token_names(self, world: World) -> tuple[str, ...]:
+        """Symbols are c in training, v in validation and x in tests."""
+        # a regular token is any text without blanks; it may be called as a symbol would be
+        regular = [repr(token)[1:-1] if token.isspace() else token for token in self.regular]
+        names = list(regular)
+        for kind, symbols in (("c", self.most), ("v", self.test_rows), ("x", self.test_rows)):
+            taken = [token for token in regular if token.startswith(kind) and token != kind]
+            apart = "_" * max((len(token) for token in taken), default=0)
+            names += [f"{kind}{apart}{n}" for n in range(symbols)]
+        return tuple(names)
+
+    def answer_names(self, world: World) -> tuple[str, ...]:
+        return self.token_names(world) if self.symbolic else ("label",)
+
     def world(self, key: Key[Array, ""]) -> World:
         """Draws the samples."""
         wildcards = max(1, *(len(template.wildcards) for template in self.parsed))

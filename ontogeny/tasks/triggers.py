@@ -111,6 +111,15 @@ class Triggers(Task):
         """The most frequent tokens: the triggers, if they are fixed."""
         return np.array(self.bigrams.commonest(self.triggers))
 
+    def token_names(self, world: World) -> tuple[str, ...]:
+        """Characters; `_` is a space, unless the text has that sign itself."""
+        tokens = self.bigrams.tokens
+        space = "_" if "_" not in tokens else "␣"
+        written = {" ": space if space not in tokens else "U+0020", "\n": "\\n", "\t": "\\t"}
+        seen = [token for token in tokens if token.isprintable() and not token.isspace()]
+        named = dict(zip(seen, seen, strict=True)) | written
+        return tuple(named.get(token) or f"U+{ord(token):04X}" for token in tokens)
+
     def world(self, key: Key[Array, ""]) -> World:
         """Nothing lasts but the bigrams: every sequence is new."""
         return ()

@@ -162,6 +162,20 @@ class TwoHop(Task):
             visited.append(self.reached(hop, visited[-1], taken))
         return visited, which
 
+    def token_names(self, world: World) -> tuple[str, ...]:
+        """`s7`, `b7` and `o7` in the order of the facts, whatever tokens this world has drawn for
+        them; `r2_0` is the first relation of the second hop, if it has several."""
+        names = [str(symbol) for symbol in range(self.symbols)]  # of which entities are written
+        for family, tokens in enumerate(world.names if self.tokens_per_entity == 1 else ()):
+            between = "b" if self.hops == 2 else f"b{family}_"
+            kind = {0: "s", self.hops: "o"}.get(family, between)
+            for n, token in enumerate(np.asarray(tokens)):
+                names[token] = f"{kind}{n}"
+        for hop in range(1, self.hops + 1):
+            several = [f"r{hop}_{which}" for which in range(self.complexity)]
+            names += several if self.complexity > 1 else [f"r{hop}"]
+        return (*names, *(["r0"] if self.form == "own relation" else []))
+
     def world(self, key: Key[Array, ""]) -> World:
         """Draws names, and which bridges have an identity, a wrong one, trained compositions."""
         names, fractions, shifts = jr.split(key, 3)

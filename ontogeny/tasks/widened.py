@@ -41,6 +41,14 @@ class Widened(Task):
         """Those of the task."""
         return self.task.splits
 
+    def token_names(self, world: World) -> tuple[str, ...]:
+        """Those of the task; no row has the others."""
+        named = self.task.token_names(world)
+        return (*named, *(f"unused{n}" for n in range(len(named), self.vocab)))
+
+    def answer_names(self, world: World) -> tuple[str, ...]:
+        return self.task.answer_names(world)
+
     def world(self, key: Key[Array, ""]) -> World:
         return self.task.world(key)
 

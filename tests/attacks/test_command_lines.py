@@ -135,7 +135,7 @@ def laboratory(tmp_path, monkeypatch):
 
     monkeypatch.setattr("ontogeny.engine.execute.execute", planned)
     monkeypatch.setattr("ontogeny.engine.pools.forkserver.start", lambda: None)
-    monkeypatch.setattr("ontogeny.engine.weights.trained", nothing)
+    monkeypatch.setattr("ontogeny.engine.keeping.train", nothing)
     monkeypatch.setattr("ontogeny.bench.speed.measure", nothing)
     monkeypatch.setattr("ontogeny.llm.download.get", nothing)
     monkeypatch.setattr("ontogeny.scorecard.isolation.process.Process.__enter__", nothing)
