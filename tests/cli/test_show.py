@@ -110,7 +110,7 @@ def test_a_task_is_drawn_with_its_splits_and_rows(tmp_path):
 def test_a_model_tells_its_parameters_and_a_probe_its_range(tmp_path):
     assert "key_query: 18 × 18" in shown("OneLayer", cwd=tmp_path)
     assert "a number, a fraction, from 0 to 1" in shown("Accuracy", cwd=tmp_path)
-    assert "by step" in shown("RolloutAccuracyByStep", cwd=tmp_path)
+    assert "an array, by answer, a fraction" in shown("RolloutAccuracyByStep", cwd=tmp_path)
 
 
 def test_every_component_can_be_shown():
