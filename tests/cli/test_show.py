@@ -96,7 +96,7 @@ def test_a_bound_that_runs_give_is_told_apart():
 def test_a_component_says_what_it_is(tmp_path, name):
     text = shown(name, cwd=tmp_path)
     kinds = ("task", "model", "training stage", "probe", "experiment")
-    assert re.match(rf"{name}, a ({'|'.join(kinds)}) ", text)
+    assert re.match(rf"{name}, an? ({'|'.join(kinds)}) ", text)
 
 
 def test_a_task_is_drawn_with_its_splits_and_rows(tmp_path):
