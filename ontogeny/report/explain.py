@@ -57,11 +57,8 @@ def show_component(screen: Console, component: type[Component]) -> None:
         default = [] if field.default is MISSING else [f"default {_value(field.default)}"]
         notes = "; ".join(filter(None, [field.allowed, *default]))
         # one that is a component by default says itself what it is
-        told = field.doc or (inspect.getdoc(type(field.default)) or "").partition(". ")[0].rstrip(
-            "."
-        )
-        text = Text(" ".join(told.partition("\n\n")[0].split())).append(f"\n{notes}", "dim")
-        fields.add_row(Text(field.name, style="bold"), text)
+        told = field.doc or " ".join(documented(type(field.default))[0].split())
+        fields.add_row(Text(field.name, style="bold"), Text(told).append(f"\n{notes}", "dim"))
     if fields.rows:
         _section(screen, "Fields", fields)
     for heading, lines in details(component):
