@@ -54,11 +54,14 @@ def a_rule(stage):
 
 
 @pytest.mark.parametrize(
-    "component", [Experiment, Until, *components(Component)], ids=lambda kind: kind.__name__
+    "component",
+    [Experiment, Until, *components(Component), *components(Component, "ontogeny.llm")],
+    ids=lambda kind: kind.__name__,
 )
 def test_every_field_says_what_it_means(component):
     for field in described(component):
-        assert field.doc, f"{component.__name__}.{field.name} has no doc"
+        # one that is a component by default says itself what it is
+        assert field.doc or isinstance(field.default, Component), f"{component.__name__}.{field}"
         assert not field.doc.endswith(".")
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +37,8 @@ def criteria(claim: Claim, scale: Scale) -> list[Criterion]:
     It is weighed twice, on different numbers: a bound that differs is one that the runs give.
     """
     first, second = (_weighed(claim, scale, fill) for fill in (_halves, _drawn))
-    alike = {each.text for each in second}
-    return [Criterion(each, each.text in alike) for each in first]
+    again = zip_longest((each.text for each in second), first)
+    return [Criterion(each, each.text == text) for text, each in again if each]
 
 
 def _weighed(claim: Claim, scale: Scale, fill: Fill) -> list[Evidence]:

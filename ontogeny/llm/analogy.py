@@ -30,15 +30,26 @@ class NaturalAnalogy(External):
 
     pretrained: Pretrained = Pretrained()
     order: str = choice(
-        "joint", "late attribution", "late similarity", "no attribution", "no similarity"
+        "joint",
+        "late attribution",
+        "late similarity",
+        "no attribution",
+        "no similarity",
+        doc="in which order, or without which, the premises are trained",
     )
-    names: str = choice("real", "made up")
-    tuples: str = string("analogies")
-    shards: int = count(12)
+    names: str = choice(
+        "real", "made up", doc="entities as they are called, or under names that mean nothing"
+    )
+    tuples: str = string(
+        "analogies", doc="the table of entities: a packaged name, or the path of a file"
+    )
+    shards: int = count(12, doc="into how many parts the table is cut, one for each seed")
     tuning: FineTuning = LoRA(learning_rate=2e-3)
-    batch_size: int = count(16)
-    steps: int = count(48)
-    evaluations: int = count(3)
+    batch_size: int = count(16, doc="sentences in a step")
+    steps: int = count(48, doc="how many steps are trained, a multiple of 3")
+    evaluations: int = count(
+        3, doc="how many there are, evenly spaced, besides the one before training"
+    )
 
     def __check_init__(self) -> None:
         super().__check_init__()

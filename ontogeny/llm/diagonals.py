@@ -105,9 +105,11 @@ class HeadDiagonals(External):
     """The diagonals of a model's heads, pretrained or with random weights."""
 
     pretrained: Pretrained = Pretrained()
-    start: str = choice("pretrained", "fresh")
-    steps: int = count(1)
-    evaluations: int = count(1)
+    start: str = choice(
+        "pretrained", "fresh", doc="pretrained weights, or random ones of the same shapes"
+    )
+    steps: int = count(1, doc="one, in which nothing is trained")
+    evaluations: int = count(1, doc="how many there are, besides the one before")
 
     @property
     def operations(self) -> float:

@@ -31,8 +31,8 @@ class FineTuning(Component):
 class LoRA(FineTuning):
     """Low-rank adapters beside every weight matrix of the layers."""
 
-    learning_rate: float = number(1e-3, above=0.0)
-    rank: int = count(8)
+    learning_rate: float = number(1e-3, above=0.0, doc="η, the size of a step of AdamW")
+    rank: int = count(8, doc="rank of the adapters")
 
     def prepare(self, model: Any, seed: int) -> dict[str, Any]:
         torch, peft = library("torch"), library("peft")
@@ -64,7 +64,7 @@ class FullFineTuning(FineTuning):
     """All weights but the embeddings. Checkpoints would be three times the size of the model, so a
     run resumes by repeating its steps."""
 
-    learning_rate: float = number(1e-4, above=0.0)
+    learning_rate: float = number(1e-4, above=0.0, doc="η, the size of a step of AdamW")
 
     def prepare(self, model: Any, seed: int) -> dict[str, Any]:
         for each in (model.get_input_embeddings(), model.get_output_embeddings()):

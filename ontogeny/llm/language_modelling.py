@@ -18,7 +18,7 @@ from .scalings import add_identity_scalings, attentions
 class FromScratch(FineTuning):
     """All weights of a small model, from a random start."""
 
-    learning_rate: float = number(1e-3, above=0.0)
+    learning_rate: float = number(1e-3, above=0.0, doc="η, the size of a step of AdamW")
 
     def prepare(self, model: Any, seed: int) -> dict[str, Any]:
         return dict(model.named_parameters())
@@ -33,19 +33,23 @@ class LanguageModelling(External):
     With and without identities, a seed has the same initial weights and the same windows.
     """
 
-    text: str = string(WIKITEXT)
-    units: str = choice("words", "bytes")
-    vocab: int = count(4096, least=2)
-    identities: str = choice("none", "kq and vo")
-    depth: int = count(3)
-    width: int = count(128)
-    heads: int = count(4)
-    length: int = count(64, least=2)
-    batch_size: int = count(16)
-    windows: int = count(128)
+    text: str = string(WIKITEXT, doc="the corpus: a known name, or the path of a text")
+    units: str = choice("words", "bytes", doc="what a token is")
+    vocab: int = count(4096, least=2, doc="how many tokens there are, the most frequent ones")
+    identities: str = choice(
+        "none", "kq and vo", doc="which identities are added to the products of attention"
+    )
+    depth: int = count(3, doc="how many layers")
+    width: int = count(128, doc="width of the residual stream")
+    heads: int = count(4, doc="how many attention heads a layer has")
+    length: int = count(64, least=2, doc="tokens in a window")
+    batch_size: int = count(16, doc="windows in a step")
+    windows: int = count(128, doc="held-out windows that perplexity is measured on")
     tuning: FineTuning = FromScratch()
-    steps: int = count(1200)
-    evaluations: int = count(6)
+    steps: int = count(1200, doc="how many steps are trained")
+    evaluations: int = count(
+        6, doc="how many there are, evenly spaced, besides the one before training"
+    )
 
     @property
     def operations(self) -> float:

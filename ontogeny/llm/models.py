@@ -56,8 +56,8 @@ class Pretrained(Component):
     """A pretrained model: a name of `ontogeny models list`, a path or a name on the hub; the last
     two with the hash that their files must have."""
 
-    name: str = string(DEFAULT)
-    digest: str = string("")
+    name: str = string(DEFAULT, doc="one of `ontogeny models list`, a path, or a name on the hub")
+    digest: str = string("", doc="the hash that its files must have; none for a listed model")
 
     def load(self) -> Loaded:
         """The model, if its files have the hash they must have."""

@@ -23,12 +23,16 @@ class TunedTemplates(External):
     measured_in = dict.fromkeys(("train loss", "validation loss", "test loss"), "loss")
 
     pretrained: Pretrained = Pretrained()
-    start: str = choice("pretrained", "fresh")
-    samples: int = count(32, least=2)
+    start: str = choice(
+        "pretrained", "fresh", doc="pretrained weights, or random ones of the same shapes"
+    )
+    samples: int = count(32, least=2, doc="n, how many training strings")
     tuning: FineTuning = FullFineTuning()
-    batch_size: int = count(32)
-    steps: int = count(48)
-    evaluations: int = count(6)
+    batch_size: int = count(32, doc="strings in a step")
+    steps: int = count(48, doc="how many steps are trained")
+    evaluations: int = count(
+        6, doc="how many there are, evenly spaced, besides the one before training"
+    )
 
     @property
     def operations(self) -> float:

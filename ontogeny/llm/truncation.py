@@ -29,14 +29,18 @@ class Truncation(External):
     }
 
     pretrained: Pretrained = Pretrained()
-    prompts: str = string("completions")
-    keep: float = number(0.01, above=0.0, most=1.0)
-    matrices: str = choice("in", "out", "both")
+    prompts: str = string(
+        "completions", doc="the table of prompts: a packaged name, or the path of a file"
+    )
+    keep: float = number(
+        0.01, above=0.0, most=1.0, doc="fraction of the singular values that are kept, the largest"
+    )
+    matrices: str = choice("in", "out", "both", doc="which matrix of the MLP is truncated")
     # in the talk common bigrams are said to sit in late MLPs; early ones are left alone
-    late: int = count(10)
-    shards: int = count(3)
-    steps: int = count(1)
-    evaluations: int = count(1)
+    late: int = count(10, doc="how many layers are truncated in turn, counted from the last")
+    shards: int = count(3, doc="into how many parts the table is cut, one for each seed")
+    steps: int = count(1, doc="one, in which nothing is trained")
+    evaluations: int = count(1, doc="how many there are, besides the one before")
 
     @property
     def operations(self) -> float:

@@ -29,14 +29,20 @@ class NaturalTwoHop(External):
     measured_in = dict.fromkeys(("accuracy", "probability", "share"), "fraction")
 
     pretrained: Pretrained = Pretrained()
-    facts: str = string(GEONAMES)
-    identity: float = number(0.0, least=0.0, most=1.0)
-    composed: float = number(0.3, least=0.0, most=1.0)
-    shards: int = count(5)
+    facts: str = string(GEONAMES, doc="the table of facts: a known name, or the path of a file")
+    identity: float = number(
+        0.0, least=0.0, most=1.0, doc="fraction of bridges whose identity is in training"
+    )
+    composed: float = number(
+        0.3, least=0.0, most=1.0, doc="fraction of bridges whose two-hop sentences are in training"
+    )
+    shards: int = count(5, doc="into how many parts the table is cut, one for each seed")
     tuning: FineTuning = LoRA(learning_rate=2e-3)
-    batch_size: int = count(16)
-    steps: int = count(60)
-    evaluations: int = count(3)
+    batch_size: int = count(16, doc="sentences in a step")
+    steps: int = count(60, doc="how many steps are trained")
+    evaluations: int = count(
+        3, doc="how many there are, evenly spaced, besides the one before training"
+    )
 
     @property
     def operations(self) -> float:

@@ -46,7 +46,9 @@ def named(word: str) -> Claim | type[Component]:
 def show_component(screen: Console, component: type[Component]) -> None:
     """A task, a model, a stage or a probe: what it is, its fields, an example."""
     name = component.__name__
-    screen.print(f"[bold]{name}[/], a {kind_of(component)}", highlight=False)
+    kind = kind_of(component)
+    article = "an" if kind[0] in "aeiou" else "a"
+    screen.print(f"[bold]{name}[/], {article} {kind}", highlight=False)
     for paragraph in documented(component):
         screen.print()
         _paragraph(screen, paragraph)
@@ -54,7 +56,9 @@ def show_component(screen: Console, component: type[Component]) -> None:
     for field in described(component):
         default = [] if field.default is MISSING else [f"default {_value(field.default)}"]
         notes = "; ".join(filter(None, [field.allowed, *default]))
-        fields.add_row(Text(field.name, style="bold"), Text(field.doc).append(f"\n{notes}", "dim"))
+        # one that is a component by default says itself what it is
+        told = field.doc or " ".join(documented(type(field.default))[0].split())
+        fields.add_row(Text(field.name, style="bold"), Text(told).append(f"\n{notes}", "dim"))
     if fields.rows:
         _section(screen, "Fields", fields)
     for heading, lines in details(component):

@@ -11,9 +11,8 @@ from rich.text import Text
 from ..claims.sweep import Sweep
 from ..claims.verdict import Verdict
 from ..core import words
-from ..core.decision import fewest
 from ..core.evidence import Evidence
-from .tables import STYLES, evidence
+from .tables import STYLES, evidence, too_few
 
 MOST = 6  # columns of numbers
 TOLD = 3  # points at which something went wrong
@@ -46,7 +45,7 @@ def show_sweep(screen: Console, sweep: Sweep) -> None:
         screen.print(evidence(verdict.as_json()))
         if verdict.failures:
             screen.print(_failure(verdict))
-        if few := too_few([verdict]):
+        if few := too_few(verdict.seeds, verdict.evidence):
             screen.print(Text(few, style="yellow"))
         return
     screen.print()
@@ -62,7 +61,8 @@ def show_sweep(screen: Console, sweep: Sweep) -> None:
         screen.print(_failure(verdict))
     if failed[TOLD:]:
         screen.print(f"and at {len(failed) - TOLD} more points: --json FILE has all of them")
-    if few := too_few(list(sweep.verdicts.values())):
+    fewest = min(sweep.verdicts.values(), key=lambda verdict: verdict.seeds)
+    if few := too_few(fewest.seeds, fewest.evidence):
         screen.print(Text(few, style="yellow"))
 
 
@@ -71,19 +71,6 @@ def _failure(verdict: Verdict) -> Text:
     first, *others = verdict.failures
     more = f" (and {len(others)} more like it)" if others else ""
     return Text(f"{', '.join(verdict.changes)}: {first}{more}", style="yellow")
-
-
-def too_few(verdicts: Sequence[Verdict]) -> str:
-    """Says so if there are too few seeds to decide anything; else nothing."""
-    n = min(verdict.seeds for verdict in verdicts)
-    found = [item for verdict in verdicts for item in verdict.deciding if not item.exact]
-    if n >= fewest() or not any(item.tested == "seeds" for item in found):
-        return ""
-    narrow = ", and intervals of fewer than 3 say little" if n < 3 else ""
-    return (
-        f"{n} seed{'s' * (n > 1)} cannot decide: {fewest()} have to agree at least{narrow} "
-        f"(--seeds {fewest()})"
-    )
 
 
 def _mark(outcome: str, text: str = "") -> Text:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..core import words
+from ..core.decision import fewest
 from ..core.evidence import Evidence, Outcome
 from ..core.fields import ConfigError
 
@@ -69,6 +70,15 @@ def evidence(row: dict[str, Any]) -> Table:
         # text, not markup: [brackets] are its own
         table.add_row(Text(mark, style=colour), *map(Text, (item.text, *shown)))
     return table
+
+
+def too_few(seeds: int, found: Sequence[Evidence]) -> str:
+    """Says so if there are too few seeds to decide what was found; nothing if there are enough."""
+    by_seeds = any(item.decides and item.tested == "seeds" and not item.exact for item in found)
+    if seeds >= fewest() or not by_seeds:
+        return ""
+    wide = ", and intervals of fewer than 3 say little" if seeds < 3 else ""
+    return f"{seeds} seed{'s' * (seeds > 1)} cannot decide: at least {fewest()} have to agree{wide}"
 
 
 def tally(rows: Sequence[dict[str, Any]]) -> str:

@@ -14,7 +14,7 @@ from ..claims.status import OUTCOMES, standing_of
 from ..core import words
 from ..core.words import in_bytes
 from ..engine.store import Store
-from .tables import STYLES, badge, evidence, tally, verdicts
+from .tables import STYLES, badge, evidence, read, tally, too_few, verdicts
 
 
 def console() -> Console:
@@ -46,6 +46,8 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
             screen.print(f"  {text}", style="yellow", markup=False)
         if row["evidence"]:
             screen.print(evidence(row))
+        if few := too_few(row["seeds"], read(row)):
+            screen.print(f"  {few}", style="yellow")
         if row["exact"]:
             screen.print(f"  exact: {row['exact']}", style="dim", markup=False)
         if row["would_decide"]:

@@ -4,7 +4,15 @@ import pytest
 
 from ontogeny.claims.find import find_one
 from ontogeny.claims.scale import Scale
-from ontogeny.claims.sweep import changed, parse_change, parse_sweep, parse_sweeps, sweep
+from ontogeny.claims.sweep import (
+    along,
+    as_typed,
+    changed,
+    parse_change,
+    parse_sweep,
+    parse_sweeps,
+    sweep,
+)
 from ontogeny.core.fields import ConfigError
 
 CHEAP = find_one("gradients_have_the_stated_form")
@@ -86,3 +94,29 @@ def test_a_field_under_its_old_name_is_refused_with_the_new_one():
     ):
         with pytest.raises(ConfigError, match=f"no field {old!r}: it is now called {new}"):
             changed(CHEAP, CHEAP.named(Scale.LAPTOP), [parse_change(f"{old}=1")])
+
+
+S, C, U = "supported", "contradicted", "undecided"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "answer"),
+    [
+        ({"1": S, "2": S, "4": C}, "supported up to a = 2, contradicted from 4 on"),
+        ({"4": C, "1": S, "2": S}, "supported up to a = 2, contradicted from 4 on"),
+        ({"1": S, "2": U, "4": C}, "supported up to a = 1, undecided at 2, contradicted from 4 on"),
+        (
+            {"1e-3": C, "0.01": S, "0.1": S, "1": C},
+            "contradicted up to a = 1e-3, supported from 0.01 to 0.1, contradicted from 1 on",
+        ),
+        ({"1": S, "2": S}, "supported from a = 1 to 2: it does not flip in this range"),
+        ({"3": S}, "supported at a = 3"),
+        ({"C3": S, "S5": C, "D4": S}, "a: supported at C3, D4; contradicted at S5"),
+    ],
+)
+def test_where_it_flips_is_one_line(outcomes, answer):
+    assert along("a", outcomes) == answer
+
+
+def test_sweeps_are_said_as_they_are_typed():
+    assert as_typed(parse_sweeps(["model.width=16, 32, 64"])) == ["model.width=16,32,64"]

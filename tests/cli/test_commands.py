@@ -81,15 +81,43 @@ def test_list_knows_what_was_judged(folder):
     assert rows[CHEAP]["outcome"] == "supported" and not rows[CHEAP]["stale"]
     assert rows["attention_stays_balanced"]["outcome"] == ""
     assert rows["small_pretrained_models_suffice"]["outcome"] == "untested"
-    assert "· not judged" in ontogeny("list", cwd=folder)
+    assert f"✓ supported    {CHEAP}" in ontogeny("list", cwd=folder)
 
 
-def test_show_spells_everything_out(folder):
-    out = ontogeny("show", CHEAP, cwd=folder)
-    for text in ("Lemma 1", "tuples: 10", "rate: 0.1", "departure: ", "✓ supported", "5 of 5"):
-        assert text in out
-    assert "Not judged yet" in ontogeny("show", "attention_stays_balanced", cwd=folder)
-    assert "three sizes" in ontogeny("show", "small_pretrained_models_suffice", cwd=folder)
+def names(*words, cwd):
+    return {row["claim"] for row in json.loads(ontogeny("list", *words, "--json", cwd=cwd))}
+
+
+def test_lists_are_of_an_outcome_a_paper_or_the_headlines(folder):
+    untested = {each.name for each in CLAIMS.values() if each.untested}
+    headlines = {each.name for each in CLAIMS.values() if each.headline}
+    paper = {each.name for each in CLAIMS.values() if each.paper.key == "feature-resemblance"}
+    assert names("supported", cwd=folder) == {CHEAP}
+    assert names("untested", cwd=folder) == untested
+    assert names("untested", "supported", cwd=folder) == {CHEAP, *untested}
+    assert names("headline", cwd=folder) == headlines
+    assert names("feature-resemblance", "headline", cwd=folder) == paper & headlines
+    assert names("feature-resemblance", "supported", cwd=folder) == {CHEAP}
+    assert names("attention", "contradicted", cwd=folder) == set()
+    assert "no claim is so" in ontogeny("list", "contradicted", cwd=folder)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_names_are_never_cut(folder, width):
+    lines = printed("list", cwd=folder, width=width).splitlines()
+    for name in CLAIMS:
+        (line,) = (line for line in lines if name in line.split())
+        assert len(line) <= width or line.split()[-1] == name  # it stands alone
+    assert f"{len(CLAIMS)} claims: 1 supported" in "\n".join(lines)
+
+
+def printed(*words, cwd, width):
+    """What a command prints in a terminal so wide."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        done = typed(*words, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_a_sweep_shows_where_the_verdict_flips(folder):
@@ -108,11 +136,12 @@ def test_a_sweep_shows_where_the_verdict_flips(folder):
         cwd=folder,
     )
     rate = "training.0.learning_rate"
-    assert f"flips: supported at {rate}=0.1, undecided at {rate}=1e30" in out
+    assert out.startswith(f"supported up to {rate} = 0.1, undecided from 1e30 on\n")
     assert "not a finite number" in out
     assert (folder / "v.png").read_bytes().startswith(b"\x89PNG")
     rows = json.loads((folder / "vary.json").read_text())
     assert [row["outcome"] for row in rows] == ["supported", "undecided"]
+    assert f"  trained, {rate}=1e30  seeds 0–4, " in ontogeny("runs", cwd=folder)
     assert rows[0]["command"].startswith(
         f"ontogeny sweep {CHEAP} --set training.0.learning_rate=0.1"
     )
@@ -124,7 +153,10 @@ def test_two_sweeps_make_a_phase_diagram(folder):
         *("--sweep", "model.scale=0.1,0.5", "--seeds", "5", "--out", "phase.pdf"),
         cwd=folder,
     )
-    assert out.count("✓ supported") == 4 and "does not flip" in out
+    first, *_ = out.splitlines()
+    assert first.startswith("model.scale=0.1,0.5: supported from task.ratio = 1 to 2")
+    grid = re.findall(r"^(\S+) +([✓✗?]) +([✓✗?])$", out, flags=re.M)
+    assert grid == [("0.1", "✓", "✓"), ("0.5", "✓", "✓")]
     assert (folder / "phase.pdf").read_bytes().startswith(b"%PDF")
 
 
@@ -175,9 +207,11 @@ def test_a_report_of_nothing_says_so(tmp_path):
 
 def test_runs_lists_and_prunes(folder):
     out = ontogeny("runs", cwd=folder)
-    assert "OneLayer" in out and "runs in .ontogeny" in out
+    assert re.search(rf"^{CHEAP}\n  trained  seeds 0–4, ", out, flags=re.M)
+    assert "runs in .ontogeny" in out
     rows = json.loads(ontogeny("runs", "--json", cwd=folder))
     assert len(rows) >= 5 and all(row["bytes"] > 0 for row in rows)
+    assert sum(row["claims"] == [f"{CHEAP}: trained"] for row in rows) == 5
     assert "freed" in ontogeny("runs", "--prune", cwd=folder)
     kept = json.loads(ontogeny("runs", "--json", cwd=folder))
     assert len(kept) == 5  # what vary made is gone, what the claim needs is there
@@ -190,6 +224,10 @@ def test_runs_lists_and_prunes(folder):
         (["judge", "gradient_have_the_stated_forms"], f"did you mean '{CHEAP}'"),
         (["judge", ""], "an empty pattern names no claim"),
         (["list", "******!"], "no claim '******!'"),
+        (["list", "contradictd"], "did you mean 'contradicted'?"),
+        (["show", "twohop"], "no claim 'twohop': did you mean 'TwoHop'?"),
+        (["show", "Acuracy"], "did you mean 'Accuracy'?"),
+        (["completion", "bsh"], "unknown shell 'bsh': did you mean 'bash'?"),
         (["judge", CHEAP, "--scale", "laptp"], "unknown scale 'laptp': did you mean 'laptop'"),
         (["figures", CHEAP, "--store", "nowhere"], f"{CHEAP} is not judged in this store"),
         (["figures", CHEAP, "--width", "0"], "--width must be from 1 to 30 inches, not 0"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -136,6 +137,50 @@ def test_a_reader_who_leaves_early_is_not_missed(judged):
     with listing:
         listing.stdout.close()
         assert listing.stderr.read() == "" and listing.wait(30) == 0
+
+
+@pytest.mark.parametrize("words", [["runs"], ["show", "OneLayer"], ["list", "--json"], ["--help"]])
+def test_pipes_end_quietly(judged, words):
+    """The reader takes a line, as `head -1` does, and goes."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "ontogeny", *words],
+        cwd=judged,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == "" and process.wait(60) == 0
+
+
+def test_nobody_has_to_listen_to_progress(tmp_path):
+    """The work is done and kept though standard error is closed at the other end."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "ontogeny", "judge", CHEAP, "--seeds", "5"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stderr.close()
+        assert "✓ supported" in process.stdout.read() and process.wait(200) == 0
+    assert (tmp_path / ".ontogeny" / "verdicts" / f"{CHEAP}.laptop.json").exists()
+
+
+def test_progress_does_not_smear_in_a_pipe(tmp_path):
+    done = ontogeny("weights", CHEAP, "--scale", "smoke", cwd=tmp_path)
+    assert "\r" not in done.stderr and done.stderr == "trained: step 2 of 2\n"
+
+
+def test_a_command_that_is_told_can_be_pasted():
+    from ontogeny.claims.find import find_one
+    from ontogeny.claims.scale import Scale
+    from ontogeny.claims.verdict import Verdict
+
+    change = "probes.train loss.split=it's here"
+    told = Verdict(find_one(CHEAP), Scale.LAPTOP, [], 5, 0.0, changes=(change,)).command
+    assert shlex.split(told)[:5] == ["ontogeny", "sweep", CHEAP, "--set", change]
 
 
 # ------------------------------------------------------------------------------------- interrupts

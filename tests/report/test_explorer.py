@@ -159,8 +159,9 @@ def test_not_more_is_listed_than_can_be_chosen_from(server):
 
 
 def test_what_is_started_is_followed_and_its_results_are_there(server):
-    status, text = start(server, ASKED | {"seeds": 2, "sweep": ["task.tuples=4,6"]})
+    status, text = start(server, ASKED | {"seeds": 2, "sweep": ["task.tuples=4, 6"]})
     assert status == 200, text
+    assert "task.tuples=4,6" in json.loads(text)["words"]  # as one can paste it
     assert start(server, ASKED)[0] == 409  # one at a time
     until = time.monotonic() + 240
     while server.explorer.job.running and time.monotonic() < until:

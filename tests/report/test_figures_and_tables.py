@@ -94,7 +94,9 @@ def test_numbers_are_short_and_what_is_missing_is_a_dash():
 def test_the_readmes_row_sets_our_number_beside_the_papers():
     table = tables.markdown([ROW])
     assert "| ✗ contradicted | 1 of 2 agree | `it_holds` | Table 1 |" in table
-    assert "joint: final accuracy = 1 (1 ✓), **late: final resemblance = 0.9342 (0.7116 ≠)**" in table
+    assert (
+        "joint: final accuracy = 1 (1 ✓), **late: final resemblance = 0.9342 (0.7116 ≠)**" in table
+    )
     assert table.startswith("### a-paper: 1 contradicted")
     assert table.endswith("1 claims: 1 contradicted.")
 
