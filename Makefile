@@ -9,7 +9,7 @@ PYTHON_NEWEST ?= $(shell for minor in 16 15 14 13 12 11; do \
 	python3.$$minor -c "" 2>/dev/null && echo python3.$$minor && break; done)
 BIN := .venv/bin
 
-.PHONY: install verdicts test smoke test-oldest test-newest exports results bundle clean
+.PHONY: install verdicts test smoke test-oldest test-newest dist exports results bundle clean
 
 install: .venv/installed
 
@@ -32,8 +32,8 @@ test: .venv/tested
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal
 
-# The core tests: all but those that need torch, ray or a browser, and the attacks, which take minutes
-NOT_CORE := attacks bench llm scorecard engine/pools/test_cluster.py report/test_browser.py
+# The core tests: all but those that need torch, ray, a browser or what builds a release, and the attacks, which take minutes
+NOT_CORE := attacks bench llm scorecard engine/pools/test_cluster.py report/test_browser.py test_wheel.py
 CORE := tests $(NOT_CORE:%=--ignore tests/%)
 PYTEST_CORE = -m pytest -n $(JOBS) --dist worksteal $(CORE)
 
@@ -53,6 +53,12 @@ test-newest:
 smoke: .venv/tested
 	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(BIN)/ontogeny judge all --scale smoke --seeds 2 --store $$(mktemp -d)
 
+# The source distribution and the wheel, as a package index takes them
+dist: .venv/tested
+	rm -rf dist build
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
+
 # What `import ontogeny` gives, after a component came, went or moved
 exports: .venv/installed
 	$(BIN)/python tools/exports.py
@@ -68,4 +74,4 @@ bundle:
 	cd bundle && npm install --no-package-lock && npm run build
 
 clean:
-	rm -rf .venv .venv-oldest .venv-newest .ontogeny report
+	rm -rf .venv .venv-oldest .venv-newest .ontogeny build dist report

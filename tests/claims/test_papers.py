@@ -1,21 +1,24 @@
 """The papers' files: one name for one thing, and old names that lead to the new ones."""
 
 import ast
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from small import ROOT
 
 import ontogeny
-from ontogeny import AdamW, ConfigError, Experiment, Run, Transfer
-from ontogeny.claims.find import find_one
+from ontogeny import AdamW, ConfigError, Experiment, Paper, Run, Transfer
+from ontogeny.claims.find import find, find_one
 from ontogeny.claims.papers.feature_resemblance.tables import ROWS, as_reported
 from ontogeny.claims.pretrained import asked_of
 from ontogeny.claims.scale import Scale, Sizes, at
 from ontogeny.core import renamed
 from ontogeny.engine.serialize import record
+from ontogeny.report.latex import references
 
 PAPERS = Path(ontogeny.__file__).parent / "claims" / "papers"
 CHEAP = find_one("gradients_have_the_stated_form")
@@ -111,3 +114,29 @@ def stand_in(name, value):
     probes = ("remaining loss", "resemblance", "accuracy")
     answers = {probe: np.full((5, 2), value) for probe in probes}
     return Run(name, np.array([0, 10]), answers, tuple(range(5)), ends=(5, 10))
+
+
+def test_every_source_is_cited():
+    cited = (ROOT / "CITATION.cff").read_text()
+    for paper in {claim.paper for claim in find(["all"])}:
+        assert paper.title.partition(" (talk")[0] in cited
+        if paper.authors:
+            assert f"family-names: {paper.authors.partition(',')[0]}" in cited
+
+
+def test_a_reference_has_the_authors_that_a_source_names_and_invents_none():
+    def entry(authors):
+        paper = Paper("key", "A title", "https://arxiv.org/abs/2201.02177", authors)
+        return references([dataclasses.replace(CHEAP, paper=paper, where="Section 1")])
+
+    both = "Power, Alethea and Burda, Yuri"
+    assert f"  author = {{{both}}},\n  title = {{{{A title}}}},\n" in entry(both)
+    assert "author" not in entry("")
+    (talk,) = {c.paper for c in find(["mechanisms"])}
+    assert talk.authors == "Bietti, Alberto"
+
+
+def test_who_wrote_a_paper_is_in_no_runs_name():
+    of_others = dataclasses.replace(CHEAP.paper, authors="Else, Somebody")
+    same = dataclasses.replace(CHEAP, paper=of_others)
+    assert same.digest(Scale.LAPTOP) == CHEAP.digest(Scale.LAPTOP)
