@@ -10,7 +10,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 
 import ontogeny
 
@@ -19,8 +18,9 @@ from ..claims.scale import Scale
 from ..core.external import External
 from ..core.fields import Component, ConfigError, Example, described
 from ..core.quantity import IN_WORDS
-from ..core.types import Batch, Experiment, Model, Probe, Solver, Stage, Task, World
+from ..core.types import Experiment, Model, Probe, Solver, Stage, Task
 from ..engine.serialize import components_of
+from ..engine.tokens import in_words
 
 KINDS = {
     Task: "task",
@@ -142,32 +142,12 @@ def _of_task(task: Task) -> list[Shown]:
         held_out = " (held out: no question of it is in train)" if split in task.held_out else ""
         lines.append(f"{split}: {len(batch.inputs)} rows{held_out}")
     first = task.splits[0]
-    rows = batch_in_words(task, world, task.sample(world, first, jr.key(1)), ROWS)
+    rows = in_words(task, world, task.sample(world, first, jr.key(1)), ROWS)
     size = f"{task.vocab} tokens, sequences of at most {task.length}"
     return [
         Shown(f"Splits of the example ({size})", lines),
         Shown(f"Rows of the split {first!r}", rows),
     ]
-
-
-def batch_in_words(task: Task, world: World, batch: Batch, rows: int) -> list[str]:
-    """Rows of a batch as people read them: tokens, and what should come out where it is read."""
-    inputs, at, targets, weights = (np.asarray(field) for field in batch[:4])
-    lines = []
-    for row in range(min(rows, len(inputs))):
-        tokens = " ".join(map(str, inputs[row]))
-        asked = {
-            int(place): f"{target:g}" if isinstance(target, np.floating) else str(target)
-            for place, target, weight in zip(at[row], targets[row], weights[row], strict=True)
-            if weight > 0
-        }
-        last = len(inputs[row]) - 1
-        told = ", ".join(
-            target if place == last else f"{target} after token {place}"
-            for place, target in asked.items()
-        )
-        lines.append(f"{tokens} → {told}")
-    return lines
 
 
 def _of_model(model: Model, task: Component | None) -> list[Shown]:
