@@ -186,7 +186,7 @@ def _spec(module: str) -> Any:
 
 def _register(made: Claim, home: _Home) -> None:
     """Adds a claim; one that is typed again, or whose module is loaded again, replaces itself."""
-    known = _HOMES.get(made.name)
+    known = _HOMES.get(made.name) if made.name in CLAIMS else None
     # typed again, or loaded again
     again = known and known.module == home.module and (known.spec is not home.spec or not home.spec)
     if known and not again:
