@@ -121,5 +121,15 @@ def test_every_component_can_be_shown():
     screen = Console(width=80, quiet=True)
     known = components()
     assert {"Lego", "GPT2", "ReadoutDescent", "Accuracy", "LanguageModelling"} <= set(known)
-    for component in known.values():
-        show_component(screen, component)
+    for kinds in known.values():
+        show_component(screen, kinds[-1])
+
+
+def test_a_name_of_two_components_is_refused_with_both_places():
+    from ontogeny import Accuracy, ConfigError
+    from ontogeny.report.component import the_one
+
+    other = type("Accuracy", (Accuracy,), {"__module__": "elsewhere"})
+    assert the_one([Accuracy, Accuracy]) is Accuracy
+    with pytest.raises(ConfigError, match="2 components are called Accuracy: in .*, elsewhere"):
+        the_one([Accuracy, other])
