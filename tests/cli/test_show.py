@@ -129,7 +129,7 @@ def test_a_name_of_two_components_is_refused_with_both_places():
     from ontogeny import Accuracy, ConfigError
     from ontogeny.report.component import the_one
 
-    other = type("Accuracy", (Accuracy,), {"__module__": "elsewhere"})
-    assert the_one([Accuracy, Accuracy]) is Accuracy
-    with pytest.raises(ConfigError, match="2 components are called Accuracy: in .*, elsewhere"):
-        the_one([Accuracy, other])
+    one, other = (type("Twice", (Accuracy,), {"__module__": name}) for name in ("here", "there"))
+    assert the_one([one, one]) is one
+    with pytest.raises(ConfigError, match="2 components are called Twice: in here, there"):
+        the_one([one, other])
