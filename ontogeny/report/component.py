@@ -4,6 +4,7 @@ fields declare, an example of it."""
 import dataclasses
 import inspect
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -41,24 +42,28 @@ class Shown(NamedTuple):
     lines: Sequence[str]
 
 
-def components() -> dict[str, type[Component]]:
+def components() -> dict[str, list[type[Component]]]:
     """Every component that there is, by the name of its class: ours, and those of claims that have
     been loaded."""
     for name in dir(ontogeny):
         getattr(ontogeny, name)
     all_claims()
-    found: dict[str, type[Component]] = {}
+    found: dict[str, list[type[Component]]] = defaultdict(list)
     for kind in _below(Component):
-        name = kind.__name__
-        if inspect.isabstract(kind) or name.startswith("_"):
-            continue
-        if name in found and found[name].__module__ != kind.__module__:
-            raise ConfigError(
-                f"two components are called {name}: in {found[name].__module__} and in "
-                f"{kind.__module__}"
-            )
-        found[name] = kind
+        if not inspect.isabstract(kind) and not kind.__name__.startswith("_"):
+            found[kind.__name__].append(kind)
     return found
+
+
+def the_one(kinds: Sequence[type[Component]]) -> type[Component]:
+    """The class of a name, if it is of one class only."""
+    # one that is defined again replaces itself
+    homes = {kind.__module__: kind for kind in kinds}
+    if len(homes) > 1:
+        raise ConfigError(
+            f"{len(homes)} components are called {kinds[0].__name__}: in {', '.join(homes)}"
+        )
+    return kinds[-1]
 
 
 def _below(kind: type[Component]) -> Iterator[type[Component]]:

@@ -21,7 +21,7 @@ from ..core.evidence import Evidence
 from ..core.fields import Component, ConfigError, described
 from ..engine.machine import cores
 from ..engine.serialize import paths
-from .component import claims_with, components, constructed, details, documented, kind_of
+from .component import claims_with, components, constructed, details, documented, kind_of, the_one
 from .experiments import Line, differences, in_full
 from .tables import badge, evidence
 
@@ -32,7 +32,7 @@ def named(word: str) -> Claim | type[Component]:
     """What a word means: the class of a component, or a claim."""
     known = components()
     if word in known:
-        return known[word]
+        return the_one(known[word])
     try:
         return find_one(word)
     except ConfigError as problem:

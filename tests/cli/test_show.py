@@ -121,5 +121,15 @@ def test_every_component_can_be_shown():
     screen = Console(width=80, quiet=True)
     known = components()
     assert {"Lego", "GPT2", "ReadoutDescent", "Accuracy", "LanguageModelling"} <= set(known)
-    for component in known.values():
-        show_component(screen, component)
+    for kinds in known.values():
+        show_component(screen, kinds[-1])
+
+
+def test_a_name_of_two_components_is_refused_with_both_places():
+    from ontogeny import Accuracy, ConfigError
+    from ontogeny.report.component import the_one
+
+    one, other = (type("Twice", (Accuracy,), {"__module__": name}) for name in ("here", "there"))
+    assert the_one([one, one]) is one
+    with pytest.raises(ConfigError, match="2 components are called Twice: in here, there"):
+        the_one([one, other])
