@@ -22,16 +22,21 @@ from typing import Any
 
 import numpy as np
 
+from .loads import functions_of, is_superseded, is_text_of, is_text_of_module, taken
 from .modules import (
     PACKAGE,
+    Text,
     distribution,
     imported,
     is_outside,
     is_settled,
     known_as,
+    loaded,
+    newest_text,
     outline,
     short_hash,
     spec_of,
+    take_newest,
     text_of,
 )
 
@@ -47,13 +52,20 @@ class Code:
         self.versions: dict[str, str] = {}
         self.unknown: list[str] = []
         self.fixed = True  # whether only reloading a module can change it
+        self.cells: set[str] = set()  # in which something was typed, by Python's name for each
+        self.used: dict[str, dict[str, Any]] = {}  # by module, what its cells use by name
+        self._texts: list[Text] = []  # of a user's modules
         self._specs: dict[str, ModuleSpec | None] = {}
         self._seen: dict[int, Any] = {}
 
     @property
     def holds(self) -> bool:
         """Whether it would be found again now."""
-        return self.fixed and all(spec_of(name) is spec for name, spec in self._specs.items())
+        return (
+            self.fixed
+            and all(spec_of(name) is spec for name, spec in self._specs.items())
+            and all(text.is_newest for text in self._texts)  # autoreload changes modules in place
+        )
 
     # -- modules
 
@@ -70,6 +82,8 @@ class Code:
             spec = self._specs[name] = spec_of(name)
             self.fixed &= is_settled(name)
             text = text_of(name)
+            if text and name.partition(".")[0] != PACKAGE:
+                text = self._as_it_runs(name, text)
             if text:
                 self.modules[name] = text.hash
                 self._overridden(name, text.constants)
@@ -87,6 +101,30 @@ class Code:
             if key in now and repr(now[key]) != repr(value):
                 self._value(now[key], f"{name}.{key}")
 
+    def _as_it_runs(self, name: str, text: Text) -> Text:
+        """The text of a user's module that says what runs, or a note that there is none."""
+        module = loaded(name)
+        if module is None:
+            return text
+        if not is_text_of_module(text, module):
+            newest = newest_text(name)
+            if newest and is_text_of_module(newest, module):
+                take_newest(name, text := newest)
+            else:
+                self.unknown.append(f"{name}, edited after it was imported (reload it)")
+        self._texts.append(text)
+        for here, home, used, now in taken(module, text):
+            if used is now or is_outside(home) or distribution(home):
+                continue
+            self.fixed = False
+            if not isinstance(used, type | FunctionType):
+                self._value(used, f"{name}.{here}")
+            elif is_superseded(used):
+                self.unknown.append(
+                    f"{name}.{here}, of an earlier load of {home} (reload {name} too)"
+                )
+        return text
+
     # -- classes and functions: what has no file, and what those made in a function hold on to
 
     def define(self, thing: Any) -> None:
@@ -100,6 +138,10 @@ class Code:
             self._cell(thing)
         elif "<locals>" in thing.__qualname__:
             self._held(thing)
+        elif home.partition(".")[0] != PACKAGE and is_superseded(thing):
+            self.unknown.append(
+                f"{thing.__qualname__}, of an earlier load of {home} (import it again)"
+            )
 
     def _cell(self, thing: Any) -> None:
         """Something typed: the text of its definition, and every name that it uses."""
@@ -111,11 +153,13 @@ class Code:
             else:  # a class may hold on to functions from elsewhere
                 self.define(function)
         texts = {name: _lines(name) for name in (f.__code__.co_filename for f in functions)}
-        if not all(texts.values()) or not (texts or _is_plain(thing)):
+        told = all(is_text_of("".join(texts[f.__code__.co_filename]), f) for f in functions)
+        if not told or not (texts or _is_plain(thing)):
             self.unknown.append(f"{thing.__qualname__}, typed where no text of it is kept")
             return
         names: set[str] = set()
         outlines = []
+        self.cells |= texts.keys()
         for lines in texts.values():
             node = _definition(ast.parse("".join(lines)), thing.__name__)
             outlines.append(outline(node))
@@ -125,8 +169,10 @@ class Code:
         if outlines:
             self.modules[f"{thing.__qualname__}: cell"] = short_hash("\n".join(sorted(outlines)))
         for function in functions:
-            for name in sorted(names & function.__globals__.keys()):
-                self._value(function.__globals__[name], name)
+            space = function.__globals__ | used_in_cells.get(function.__module__, {})
+            for name in sorted(names & space.keys()):
+                self.used.setdefault(function.__module__, {})[name] = space[name]
+                self._value(space[name], name)
         self._held(thing)
 
     def _held(self, thing: Any) -> None:
@@ -169,6 +215,11 @@ class Code:
             self.modules[f"{path}: value"] = short_hash(known)
 
 
+# In a worker: what the driver's cells use, by module. What comes from there has only the names that
+# its functions need when they run, and not those of its definition.
+used_in_cells: dict[str, dict[str, Any]] = {}
+
+
 def code_of(kinds: Iterable[type], modules: Iterable[str] = ()) -> Code:
     """The code behind some classes of components, and some modules besides."""
     found = Code()
@@ -202,18 +253,11 @@ def _is_plain(thing: Any) -> bool:
 
 
 def _functions(thing: Any) -> Iterator[FunctionType]:
-    """A function, or those that a class defines, out of whatever they are wrapped in."""
-    for value in vars(thing).values() if isinstance(thing, type) else [thing]:
-        for part in (
-            value,
-            *(getattr(value, each, None) for each in ("__func__", "fget", "method")),
-        ):
-            inner = inspect.unwrap(part) if callable(part) else part
-            if isinstance(inner, FunctionType) and not _is_generated(inner):
-                yield inner
+    """A function, or those that somebody wrote for a class."""
+    return (each for each in functions_of(thing) if not is_generated(each))
 
 
-def _is_generated(function: FunctionType) -> bool:
+def is_generated(function: FunctionType) -> bool:
     """Whether a dataclass wrote it: it has no text, and says no more than the fields; or it is
     Python's own, like the `__replace__` that 3.13 gives to every dataclass."""
     written = ("__init__", "__repr__", "__eq__", "__hash__")
