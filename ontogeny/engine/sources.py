@@ -80,6 +80,10 @@ class Code:
                 self.versions[installed[0]] = installed[1]
                 continue
             spec = self._specs[name] = spec_of(name)
+            if _sent and name == "__main__":
+                self.modules |= _sent.main
+                waiting += _sent.imports
+                continue
             self.fixed &= is_settled(name)
             text = text_of(name)
             if text and name.partition(".")[0] != PACKAGE:
@@ -169,7 +173,8 @@ class Code:
         if outlines:
             self.modules[f"{thing.__qualname__}: cell"] = short_hash("\n".join(sorted(outlines)))
         for function in functions:
-            space = function.__globals__ | used_in_cells.get(function.__module__, {})
+            used = _sent.used.get(function.__module__, {}) if _sent else {}
+            space = function.__globals__ | used
             for name in sorted(names & space.keys()):
                 self.used.setdefault(function.__module__, {})[name] = space[name]
                 self._value(space[name], name)
@@ -215,9 +220,38 @@ class Code:
             self.modules[f"{path}: value"] = short_hash(known)
 
 
-# In a worker: what the driver's cells use, by module. What comes from there has only the names that
-# its functions need when they run, and not those of its definition.
-used_in_cells: dict[str, dict[str, Any]] = {}
+@dataclasses.dataclass
+class Sent:
+    """What a worker is told of the driver's `__main__`, which is not the worker's own: its code
+    comes as it was there, with the names that functions need when they run, and no others."""
+
+    main: dict[str, str]  # hashes of what is in it
+    imports: list[str]  # what it imports
+    used: dict[str, dict[str, Any]]  # by module, what cells use by name
+    texts: dict[str, list[str]]  # of cells, by Python's name for each
+
+    @classmethod
+    def of(cls, code: Code) -> "Sent":
+        """What a worker needs to name some code as it is named here."""
+        home = "__main__"
+        main = {
+            name: text
+            for name, text in code.modules.items()
+            if name == home or name.startswith(f"{home}.")
+        }
+        text = text_of(home) if home in main else None
+        texts = {name: linecache.getlines(name) for name in code.cells}
+        return cls(main, text.imports if text else [], code.used, texts)
+
+    def receive(self) -> None:
+        """Has code named as it is there, from now on."""
+        global _sent  # noqa: PLW0603 a process has one driver
+        _sent = self
+        for name, lines in self.texts.items():
+            linecache.cache[name] = sum(map(len, lines)), None, lines, name
+
+
+_sent: Sent | None = None
 
 
 def code_of(kinds: Iterable[type], modules: Iterable[str] = ()) -> Code:
@@ -238,7 +272,8 @@ def _is_folder(spec: ModuleSpec | None) -> bool:
 
 def _is_typed(thing: Any) -> bool:
     """Whether a class or function comes from a cell, whatever file its module has."""
-    return any(not Path(each.__code__.co_filename).is_file() for each in _functions(thing))
+    files = [each.__code__.co_filename for each in _functions(thing)]
+    return any(file in _sent.texts if _sent else not Path(file).is_file() for file in files)
 
 
 def _lines(file: str) -> list[str]:

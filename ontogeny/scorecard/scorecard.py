@@ -150,14 +150,13 @@ def _percent(accuracy: dict[str, Any]) -> str:
 
 def figure(card: dict[str, Any]) -> Any:
     """The accuracy in every skill, of the candidate and of the references."""
-    import matplotlib
-
-    matplotlib.use("Agg", force=False)
-    import matplotlib.pyplot as plt
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure  # not by pyplot, whose backend is the user's to choose
 
     examined, references = card["examined"], card["references"]
     names = list(examined["skills"])
-    drawing, axes = plt.subplots(figsize=(8.2, 0.42 * len(names) + 1.6), layout="constrained")
+    drawing = Figure(figsize=(8.2, 0.42 * len(names) + 1.6), layout="constrained")
+    axes = drawing.subplots()
     for index, reference in enumerate(references):
         scores = [reference["skills"][name]["accuracy"]["mean"] for name in names]
         shift = (index - (len(references) - 1) / 2) * 0.09
@@ -166,7 +165,7 @@ def figure(card: dict[str, Any]) -> Any:
             [n + shift for n in range(len(names))],
             s=26,
             marker="osD^vP"[index % 6],
-            color=plt.get_cmap("tab10")(index + 1),
+            color=colormaps["tab10"](index + 1),
             linewidth=0,
             zorder=3,
             label=reference["name"],

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from cells import said, session
+from cells import TYPED, TYPED_HERE, said, session
 
 SETTING = """
 import importlib, logging, pathlib, threading
@@ -23,10 +23,6 @@ def ask(probe, workers=0, **changes):
     run = execute({"x": asked}, seeds=1, store=store, workers=workers)["x"]
     ratio = run.final("mine").values / run.final("train loss").values
     print("ASKED", round(float(ratio[0]), 3), len(store.names()) - before)
-"""
-TYPED = """
-def twice(x):
-    return FACTOR * x
 """
 PROBE = """
 class Mine(Loss):
@@ -109,73 +105,6 @@ def test_code_of_which_the_text_is_gone_is_run_each_time_and_said(folder):
     assert "Taken, of an earlier load of taken (import it again)" in err
 
 
-COMPONENTS = """
-import jax, jax.numpy as jnp
-from ontogeny import Model, Stage, Task, Trace, Until, Batch, Experiment
-from ontogeny.core.fields import count, optional, split
-"""
-TASK = """
-class Parity(Task):
-    splits = ("train", "test")
-    vocab = 2
-    length: int = count(3, doc="how many bits")
-    def world(self, key):
-        return ()
-    def sample(self, world, split, key):
-        bits = jax.random.bernoulli(key, 0.5, (8, self.length)).astype(jnp.int32)
-        at = jnp.full((8, 1), self.length - 1)
-        return Batch(bits, at, bits.sum(axis=1, keepdims=True) % 2, jnp.ones((8, 1)))
-"""
-MODEL = """
-class Counting(Model):
-    scale: float = number(FACTOR, doc="size of the initial weights")
-    def init(self, task, key):
-        return {"weights": self.scale * jnp.eye(task.vocab, task.answers)}
-    def __call__(self, params, inputs, at):
-        sums = jnp.cumsum(params["weights"][inputs], axis=0)[at]
-        return Trace(sums, sums[None])
-"""
-STAGE = """
-class SignDescent(Stage):
-    steps: int = count(doc="how many steps")
-    learning_rate: float = number(least=0, doc="the size of a step")
-    until: Until | None = optional(Until, doc="when it ends early")
-    def init(self, now):
-        return ()
-    def step(self, now, memory):
-        slopes = jax.grad(lambda p: now.with_params(p).loss(now.batch("train")))(now.params)
-        move = lambda p, g: p - self.learning_rate * jnp.sign(g)
-        return jax.tree.map(move, now.params, slopes), memory
-"""
-BASE = """
-class Base(Loss):
-    part: str = split("train", doc="rows")
-    def __call__(self, now):
-        return twice(super().__call__(now)) * jnp.ones_like(now.params["weights"]).mean()
-"""
-OWN = """
-class Mine(Base):
-    '''A probe with a parent that was typed too.'''
-    factor: float = number(2.0, doc="how much")
-    def __call__(self, now):
-        return self.factor * super().__call__(now)
-"""
-EXPERIMENT = """
-def made(rate, **more):
-    probes = {"mine": Mine("train"), "loss": Loss("train")} | more
-    return Experiment(Parity(), Counting(), (SignDescent(8, rate),), probes, 4)
-"""
-WORKERS = """
-def answers(workers, on=None):
-    store = Store("store" if on is None else "ray")
-    before = len(store.names())
-    runs = execute({str(r): made(r) for r in (0.1, 0.2)}, 2, workers=workers, on=on, store=store)
-    curves = {name: run.curve("mine").tolist() for name, run in runs.items()}
-    print("WORKERS", json.dumps([len(store.names()) - before, curves]))
-"""
-TYPED_HERE = (
-    "import json", SETTING, COMPONENTS, TYPED, TASK, MODEL, STAGE, BASE, OWN, EXPERIMENT, WORKERS
-)  # fmt: skip
 LOCKED = """
 class Locked(Loss):
     def __call__(self, now):

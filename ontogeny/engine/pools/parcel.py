@@ -8,7 +8,6 @@ that lies on a disk is ever unpacked.
 import dataclasses
 import inspect
 import io
-import linecache
 import sys
 import uuid
 from collections.abc import Iterator
@@ -27,34 +26,30 @@ from ...core.fields import ConfigError
 from ..loads import functions_of
 from ..runs import confirm
 from ..serialize import code_behind
-from ..sources import is_generated, used_in_cells
+from ..sources import Sent, is_generated
 from ..units import Unit
 
 
 class _Parcel(NamedTuple):
     unit: Unit
     besides: Any  # whatever else is sent along
-    texts: dict[str, list[str]]  # of cells, by the name that Python has for each
-    used: dict[str, dict[str, Any]]  # by module: the names that its cells use
+    sent: Sent | None
 
 
 def pack(unit: Unit, besides: Any = None) -> bytes:
     """A unit as bytes; or an error that names what cannot be sent."""
-    spec = unit.specs[0]  # all of a unit have the same code
-    texts, used = dict[str, list[str]](), dict[str, dict[str, Any]]()
+    spec, sent = unit.specs[0], None  # all of a unit have the same code
     if not spec.unknown:
-        code = code_behind(spec.experiment)
-        if code.cells:
+        sent = Sent.of(code_behind(spec.experiment))
+        if sent.main or sent.texts:
             confirm(spec)  # what is sent is what it was named by
-        texts, used = {name: linecache.getlines(name) for name in code.cells}, code.used
-    parcel = _Parcel(unit, besides, texts, used)
     try:
-        return _packed(parcel)
+        return _packed(_Parcel(unit, besides, sent))
     except Exception as error:
         why = one_line(error)
     if _is_script():  # which workers import, and find what is in it
         with suppress(Exception):
-            return bytes(ForkingPickler.dumps(parcel))
+            return bytes(ForkingPickler.dumps(_Parcel(unit, besides, None)))
     name = _unsendable(spec.experiment) or "something that it uses"
     raise ConfigError(
         f"{spec.label}: {name} cannot be sent to a worker process ({why}): make it where it is "
@@ -65,9 +60,8 @@ def pack(unit: Unit, besides: Any = None) -> bytes:
 def unpack(data: bytes) -> tuple[Unit, Any]:
     """A unit, and what was sent along."""
     parcel: _Parcel = cloudpickle.loads(data)
-    for name, lines in parcel.texts.items():
-        linecache.cache[name] = sum(map(len, lines)), None, lines, name
-    used_in_cells.update(parcel.used)
+    if parcel.sent:
+        parcel.sent.receive()
     return parcel.unit, parcel.besides
 
 
