@@ -1,6 +1,6 @@
 """What the probes answered over training, seed by seed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from .fields import ConfigError, did_you_mean
 from .measurement import Measurement, summary
-from .notebook import table
+from .notebook import frame, table
 from .quantity import Quantity
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Run:
 
     def to_frame(self) -> Any:
         """A pandas data frame, in long format: a row per seed, step, probe and array entry."""
-        return _frame([{}], [self])
+        return frame(_rows(self, {}))
 
     def plot(self, *probes: str) -> "Figure":
         """A figure of some probes over training, by default of all that answer with one number: the
@@ -127,7 +127,7 @@ class Runs(Mapping[str, Run]):
 
     def to_frame(self) -> Any:
         """A pandas data frame, in long format: like that of a run, with the run's name in front."""
-        return _frame([{"run": name} for name in self], list(self.values()))
+        return frame(row for name, run in self.items() for row in _rows(run, {"run": name}))
 
     def __repr__(self) -> str:
         return f"Runs({', '.join(map(repr, islice(self, _SHOWN)))}{', …' * (len(self) > _SHOWN)})"
@@ -160,23 +160,15 @@ def _drawn(runs: Mapping[str, Run], probes: tuple[str, ...]) -> "Figure":
     return figure
 
 
-def _frame(before: Sequence[Mapping[str, Any]], runs: Sequence[Run]) -> Any:
-    """Runs in long format, with columns in front of each one's rows."""
-    try:
-        pandas = import_module("pandas")
-    except ImportError as error:
-        how = "pip install pandas, or ontogeny[export]"
-        raise ConfigError(f"to_frame needs pandas: {how}") from error
-    names = [*dict.fromkeys(name for each in before for name in each), *_COLUMNS]
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    for own, run in zip(before, runs, strict=True):
-        for probe, answers in run.answers.items():
-            for (seed, evaluation, *index), value in np.ndenumerate(answers):
-                place = ",".join(map(str, index))  # empty for a single number
-                row = (run.seeds[seed], int(run.steps[evaluation]), probe, place, float(value))
-                for name, each in zip(names, (*own.values(), *row), strict=True):
-                    columns[name].append(each)
-    return pandas.DataFrame(columns)
-
-
-_COLUMNS = ("seed", "step", "probe", "index", "value")
+def _rows(run: Run, before: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """A run in long format, with what is to stand in front of each row."""
+    for probe, answers in run.answers.items():
+        for (seed, evaluation, *index), value in np.ndenumerate(answers):
+            yield {
+                **before,
+                "seed": run.seeds[seed],
+                "step": int(run.steps[evaluation]),
+                "probe": probe,
+                "index": ",".join(map(str, index)),  # empty for a single number
+                "value": float(value),
+            }

@@ -15,11 +15,11 @@ from ..core.external import AnyExperiment, External
 from ..core.fields import ConfigError
 from ..core.run import Run, Runs
 from .cost import Cost, cost, seconds_by_evaluation
+from .display import shown
 from .machine import memory
 from .pools.here import Here
 from .pools.processes import Processes
 from .program import side_by_side
-from .progress import shown
 from .runs import RunSpec, specs
 from .schedule import WORTH_SENDING, Failures, Pool, Progress
 from .store import Record, Store, log

@@ -5,8 +5,8 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -273,74 +273,9 @@ def slowness() -> float:
     return float(np.clip(_USUAL / speed, 0.2, 5.0))
 
 
-class Cell(Counted):
-    """One line below a notebook's cell, which changes while the work goes on."""
-
-    def __init__(self, store: Store | None = None) -> None:
-        super().__init__(store)
-        from IPython.display import display
-
-        self.spoke, self.began_at = 0.0, time.monotonic()
-        show: Any = display
-        self.handle = show({"text/plain": ""}, raw=True, display_id=True)
-
-    def planning(self, done: int, programs: int) -> None:
-        self._show(f"planning: {done} of {programs} programs")
-
-    def planned(self, units: Sequence[Unit], workers: int) -> None:
-        super().planned(units, workers)
-        self._show(f"{self.fraction:.0%}  {self.left} left", at_once=True)
-
-    def evaluated(self, unit: Unit, news: News) -> None:
-        super().evaluated(unit, news)
-        self._show(f"{self.fraction:.0%}  {self.left} left  {unit.label[-60:]}  {summary(news)}")
-
-    def failed(self, unit: Unit, why: str) -> None:
-        self._show(f"failed: {unit.label}: {why}", at_once=True)
-
-    def close(self) -> None:
-        super().close()
-        took = duration(time.monotonic() - self.began_at)
-        self._show(f"{self.fraction:.0%} done in {took}", at_once=True)
-
-    def _show(self, text: str, at_once: bool = False) -> None:
-        now = time.monotonic()
-        if self.handle is not None and (at_once or now - self.spoke > NOTE_SECONDS):
-            self.spoke = now
-            self.handle.update({"text/plain": text}, raw=True)
-
-
 def progress(store: Store | None = None) -> Counted:
     """What suits where standard error goes; and noted in a store, for who looks there."""
-    if in_notebook():
-        return Cell(store)
     return Live(store) if sys.stderr.isatty() else Plain(store)
-
-
-def in_notebook() -> bool:
-    """Whether a notebook shows what is said."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return hasattr(shell, "kernel")
-
-
-@contextmanager
-def shown(
-    asked: Progress | bool | None, store: Store | None, wanted: bool = True
-) -> Iterator[Progress]:
-    """Somebody's own display; one that is closed in the end, if it is asked for, or if not said
-    otherwise and somebody is there to see it; or none."""
-    if isinstance(asked, Progress):
-        yield asked
-        return
-    watched = in_notebook() or sys.stderr.isatty()
-    if not wanted or not (watched if asked is None else asked):
-        yield Progress()
-        return
-    own = progress(store)
-    try:
-        yield own
-    finally:
-        own.close()
 
 
 def summary(news: News) -> str:

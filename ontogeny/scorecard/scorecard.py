@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from ..core.decision import interval
+from ..core.notebook import table as html_table
 from .battery import PASSED
 from .evaluate import Result
 
@@ -44,13 +46,43 @@ def _clearly(left: Result, right: Result) -> int:
     return int(low > 0) - int(high < 0)
 
 
-def scorecard(examined: Result, references: Sequence[Result]) -> dict[str, Any]:
-    """All of it, as it is written to JSON."""
-    return {
-        "examined": examined,
-        "references": list(references),
-        "ranks": ranks(examined, references),
-    }
+class Scorecard(dict[str, Any]):
+    """All of it, as it is written to JSON; in a notebook it shows itself."""
+
+    def plot(self) -> Any:
+        """A figure of the accuracy in every skill."""
+        return figure(self)
+
+    def __repr__(self) -> str:
+        return f"Scorecard({_summary(self)})"
+
+    def _repr_html_(self) -> str:
+        examined, references = self["examined"], self["references"]
+        header = [name for name in _COLUMNS if references or name not in _COMPARED]
+        rows = []
+        for name, score in examined["skills"].items():
+            cells = _cells(name, score, examined["seeds"])
+            cells |= _compared(self, name) if references else {}
+            rows.append([Text.from_markup(cells[column]).plain for column in header])
+        notes = [f"✗ {which}: {why}" for why, which in _reasons(self).items()]
+        return html_table(_summary(self), header, rows, notes)
+
+
+def scorecard(examined: Result, references: Sequence[Result]) -> Scorecard:
+    """The scorecard of what was examined, beside references."""
+    return Scorecard(
+        examined=examined, references=list(references), ranks=ranks(examined, references)
+    )
+
+
+def _summary(card: dict[str, Any]) -> str:
+    examined = card["examined"]
+    passed = sum(score["passed"] == examined["seeds"] for score in examined["skills"].values())
+    seeds = "1 seed" if examined["seeds"] == 1 else f"{examined['seeds']} seeds"
+    return (
+        f"{examined['name']}, {examined['parameters']:,} parameters, {examined['battery']} battery "
+        f"with {seeds}: {passed} of {len(examined['skills'])} passed{_broken(card)}"
+    )
 
 
 # The columns of the table, each with the narrowest terminal that shows it.
@@ -70,13 +102,9 @@ _COMPARED = ("rank", "best reference")
 def table(card: dict[str, Any], width: int = 160) -> Table:
     """The scorecard for a terminal of some width."""
     examined, references = card["examined"], card["references"]
-    passed = sum(score["passed"] == examined["seeds"] for score in examined["skills"].values())
-    seeds = "1 seed" if examined["seeds"] == 1 else f"{examined['seeds']} seeds"
     caption = (
-        f"{examined['name']}, {examined['parameters']:,} parameters, {examined['battery']} battery "
-        f"with {seeds}: {passed} of {len(examined['skills'])} passed{_broken(card)} (above "
-        f"{PASSED:.0%} in every seed). Accuracy on held-out data, with its 95 % interval; "
-        "samples and operations until it passes"
+        f"{_summary(card)} (above {PASSED:.0%} in every seed). Accuracy on held-out data, with its "
+        "95 % interval; samples and operations until it passes"
         + ("; rank: one plus how many are clearly better." if references else ".")
         + "".join(f"\n✗ {escape(which)}: {escape(why)}" for why, which in _reasons(card).items())
     )
