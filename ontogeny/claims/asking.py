@@ -141,7 +141,7 @@ class Listing(_Rows[Listed]):
 
 
 def judge(
-    claims: Asked | Sequence[Asked] = (),
+    claims: Asked | Sequence[Asked] | None = None,
     *,
     scale: str | Scale = Scale.LAPTOP,
     seeds: int | None = None,
@@ -157,7 +157,8 @@ def judge(
     given themselves. Runs and verdicts are kept in the store: by default the one of the command
     line, `$ONTOGENY_STORE` or `.ontogeny`. With `workers=0` all happens in this process.
     """
-    found, size, kept = _found(claims), _scale(scale), _kept(store)
+    found = find([]) if claims is None else _found(claims)
+    size, kept = _scale(scale), _kept(store)
     with shown(progress, kept) as watch:
         runner = partial(execute, workers=workers, on=on, store=kept, progress=watch)
         verdicts = judging.judge(found, runner, size, seeds, partial(recall, store=kept))
@@ -213,7 +214,7 @@ def list(
 def _found(asked: Asked | Sequence[Asked], one: bool = False) -> Sequence[Claim]:
     several: Sequence[Asked] = asked if isinstance(asked, Sequence) else [asked]
     several = [asked] if isinstance(asked, str) else several
-    found: dict[str, Claim] = {} if several else {each.name: each for each in find([])}
+    found: dict[str, Claim] = {}
     for each in several:
         if isinstance(each, Claim):
             found[each.name] = each

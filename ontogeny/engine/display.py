@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from ..core.fields import ConfigError
 from ..core.words import duration
 from .progress import NOTE_SECONDS, Counted, progress, summary
 from .schedule import Progress
@@ -69,6 +70,8 @@ def shown(
     if isinstance(asked, Progress):
         yield asked
         return
+    if not isinstance(asked, bool | None):
+        raise ConfigError(f"progress must be True, False, None or a Progress, not {asked!r}")
     watched = in_notebook() or sys.stderr.isatty()
     if not wanted or not (watched if asked is None else asked):
         yield Progress()

@@ -44,6 +44,8 @@ def execute(
     notebook; elsewhere only with `progress=True`, never with `progress=False`. An experiment that
     fails ends it all; or, if there are `failures` to note it in, is left out of the runs.
     """
+    if workers < 0:
+        raise ConfigError(f"workers must be at least 0, not {workers}")
     numbers = dict.fromkeys(experiments, seeds) if isinstance(seeds, int) else seeds
     if (fewest := min(numbers.values(), default=1)) < 1:
         raise ConfigError(f"seeds must be at least 1, not {fewest}")

@@ -5,7 +5,7 @@ import sys
 import pytest
 from small import tiny
 
-from ontogeny import execute
+from ontogeny import ConfigError, execute
 from ontogeny.engine import display
 from ontogeny.engine.progress import Live
 from ontogeny.engine.schedule import Progress
@@ -60,6 +60,11 @@ def test_a_terminal_shows_bars_and_leaves_nothing(monkeypatch):
     with display.shown(None, None) as watch:
         assert isinstance(watch, Live) and watch.bars.live.transient
     assert not watch.bars.live.is_started
+
+
+def test_a_number_of_workers_that_cannot_be_is_refused():
+    with pytest.raises(ConfigError, match="workers must be at least 0, not -1"):
+        execute({"x": tiny()}, seeds=1, workers=-1)
 
 
 def test_somebodys_own_display_is_used_and_not_closed():
