@@ -1,14 +1,17 @@
 """All that the package gives: `make exports` writes it, and a test compares."""
 
+from .claims.asking import Listing as Listing
+from .claims.asking import Verdicts as Verdicts
+from .claims.asking import judge as judge
+from .claims.asking import list as list
+from .claims.asking import sweep as sweep
 from .claims.claim import Claim as Claim
 from .claims.claim import Paper as Paper
 from .claims.claim import claim as claim
 from .claims.scale import Scale as Scale
 from .claims.scale import Sizes as Sizes
 from .claims.sweep import Sweep as Sweep
-from .claims.sweep import sweep as sweep
 from .claims.verdict import Verdict as Verdict
-from .claims.verdict import judge as judge
 from .core.decision import Seeds as Seeds
 from .core.evaluations import Log as Log
 from .core.evidence import Evidence as Evidence
@@ -19,6 +22,7 @@ from .core.external import Trainer as Trainer
 from .core.fields import ConfigError as ConfigError
 from .core.measurement import Measurement as Measurement
 from .core.run import Run as Run
+from .core.run import Runs as Runs
 from .core.types import Batch as Batch
 from .core.types import Experiment as Experiment
 from .core.types import FirstTokens as FirstTokens
@@ -149,5 +153,160 @@ from .training.margin import MarginDescent as MarginDescent
 from .training.momentum import Momentum as Momentum
 from .training.population import PopulationStep as PopulationStep
 from .training.readout import ReadoutDescent as ReadoutDescent
+
+__all__ = [
+    "GPT2",
+    "LSTM",
+    "Accuracy",
+    "AdamW",
+    "Analogy",
+    "Angles",
+    "Associations",
+    "Asymmetry",
+    "AttentionLeakage",
+    "AttentionStack",
+    "BackwardHops",
+    "Batch",
+    "BigramGap",
+    "BlockError",
+    "BlockSparse",
+    "BuiltHead",
+    "BuiltHops",
+    "ChainAdamW",
+    "ChainGradientDescent",
+    "Claim",
+    "ClauseAttention",
+    "ClauseTransformer",
+    "Cluster",
+    "Combinations",
+    "Conditioning",
+    "ConfigError",
+    "Copied",
+    "CopyingAttention",
+    "Decoder",
+    "DeepLinear",
+    "Diagonals",
+    "EffectiveRank",
+    "Elman",
+    "EmbeddingMLP",
+    "EmbeddingReluMLP",
+    "ErrorRate",
+    "Evidence",
+    "Experiment",
+    "External",
+    "FactorisedAttention",
+    "Facts",
+    "Features",
+    "FirstTokens",
+    "Gap",
+    "GradientDescent",
+    "GradientError",
+    "Hallucination",
+    "HopAttention",
+    "Hops",
+    "HopsByLayer",
+    "IdealGap",
+    "IdentityGPT2",
+    "Imbalance",
+    "InductionPair",
+    "InductionScore",
+    "KernelMachine",
+    "KernelRidge",
+    "Labelled",
+    "Lego",
+    "LemmaError",
+    "LinearMemory",
+    "Listing",
+    "Log",
+    "LogitTemplates",
+    "Loss",
+    "MLPMemory",
+    "Margin",
+    "MarginDescent",
+    "Measurement",
+    "MemoryRecall",
+    "MergedAttention",
+    "MimeticTransformer",
+    "MinimalNorm",
+    "Model",
+    "Moment",
+    "Momentum",
+    "NoiseMargin",
+    "NoiseProbability",
+    "NormGap",
+    "ObjectAccuracy",
+    "OneHotMLP",
+    "OneHotPair",
+    "OneLayer",
+    "OutOfContext",
+    "Outcome",
+    "PairResemblance",
+    "Paper",
+    "Parameters",
+    "PermutationGap",
+    "PopulationStep",
+    "PredictedAlignment",
+    "PredictedTemplates",
+    "PreviousTokenScore",
+    "Probe",
+    "Promise",
+    "ReadoutDescent",
+    "RecallAttention",
+    "RelationEntropy",
+    "RelationLoss",
+    "RelationMass",
+    "RelativeMargin",
+    "ReluLayer",
+    "Reported",
+    "RequireAccuracy",
+    "Resemblance",
+    "ResemblanceByLayer",
+    "Retrieval",
+    "RolloutAccuracy",
+    "RolloutAccuracyByStep",
+    "RowSums",
+    "Run",
+    "Runs",
+    "Scale",
+    "ScaledGPT2",
+    "Seeds",
+    "Separation",
+    "SequenceAccuracy",
+    "SingularValues",
+    "Sizes",
+    "SoftRank",
+    "Solver",
+    "SpanOneLayer",
+    "Stage",
+    "Store",
+    "Sweep",
+    "SymmetricOptimum",
+    "SymmetricPart",
+    "Task",
+    "Templates",
+    "TheoryCorrelation",
+    "TokenSum",
+    "Trace",
+    "Trained",
+    "Trainer",
+    "Transfer",
+    "Transformer",
+    "Triggers",
+    "TruncatedAccuracy",
+    "TwoHop",
+    "UniformAttention",
+    "Until",
+    "Verdict",
+    "Verdicts",
+    "Widened",
+    "WindowMLP",
+    "claim",
+    "examine",
+    "execute",
+    "judge",
+    "load",
+    "sweep",
+    "train",
+]
 
 __version__: str

@@ -36,6 +36,13 @@ def test_a_class_under_its_old_name_is_refused_with_the_new_one(old, new):
         exec(f"from ontogeny import {old}")
 
 
+def test_pythons_own_list_is_not_hidden_by_a_star():
+    names = {}
+    exec("from ontogeny import *", names)
+    assert "judge" in names and "list" not in names
+    assert ontogeny.list.__module__ == "ontogeny.claims.asking" and "list" in dir(ontogeny)
+
+
 def test_importing_the_package_loads_nothing_heavy():
     code = "import sys, ontogeny; print([m for m in ('jax', 'numpy', 'rich') if m in sys.modules])"
     done = subprocess.run(
@@ -68,7 +75,12 @@ experiment = Experiment(
     training=(stage,),
     probes={"accuracy": Accuracy("conclusion"), "loss": Loss("train")},
 )
-run = execute({"joint": experiment}, seeds=2)["joint"]
+runs = execute({"joint": experiment}, seeds=2, progress=False)
+run = runs["joint"]
+runs.plot("accuracy").savefig("accuracy.png")
+verdicts = lab.judge("attention_stays_balanced", seeds=2, workers=2, store="runs")
+swept = lab.sweep("attention_stays_balanced", {"task.ratio": [1, 2]}, store=lab.Store("runs"))
+listed = lab.list("abstract-symbols")
 evidence = run.final("accuracy").above(0.9)
 figure, axis = plt.subplots()
 axis.plot(run.steps, run.curve("loss").mean(axis=0))
@@ -80,6 +92,12 @@ reveal_type(stage.learning_rate)
 reveal_type(run)
 reveal_type(run.final("accuracy"))
 reveal_type(evidence)
+reveal_type(runs)
+reveal_type(run.plot())
+reveal_type(verdicts[0])
+reveal_type(verdicts["balanced"].outcome)
+reveal_type(swept)
+reveal_type(listed[0].claim)
 lab.Adam
 stage.rate
 AdamW(steps=1, rate=1.0)
@@ -91,6 +109,12 @@ SEEN = [
     '"ontogeny.core.run.Run"',
     '"ontogeny.core.measurement.Measurement"',
     '"ontogeny.core.evidence.Evidence"',
+    '"ontogeny.core.run.Runs"',
+    '"matplotlib.figure.Figure"',
+    '"ontogeny.claims.verdict.Verdict"',
+    '"ontogeny.core.evidence.Outcome"',
+    '"ontogeny.claims.sweep.Sweep"',
+    '"ontogeny.claims.claim.Claim"',
     'Module has no attribute "Adam"',
     '"AdamW" has no attribute "rate"',
     'Unexpected keyword argument "rate" for "AdamW"',

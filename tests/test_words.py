@@ -111,6 +111,20 @@ def test_the_way_from_a_sentence_to_a_verdict_works():
         CLAIMS.pop("bridges_make_two_hops_compose", None)
 
 
+def test_the_guide_to_notebooks_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    experiments, answers, claims = blocks("docs/notebooks.md")
+    names = {"__name__": "__main__"}
+    exec(experiments, names)
+    exec(answers, names)
+    assert (tmp_path / "accuracy.png").stat().st_size > 1000
+    told, weighed = capsys.readouterr().out.splitlines()
+    assert told.startswith("Run('κ=4.0', 3 seeds, 200 steps") and "accuracy is above 0.9" in weighed
+    exec(claims, names)
+    assert len(names["swept"].verdicts) == 2 and names["verdicts"][0].evidence
+    assert (tmp_path / "sweep.png").stat().st_size > 1000
+
+
 def test_the_guide_to_reductions_runs(capsys):
     lego, wide = blocks("docs/reductions.md")
     names = {}

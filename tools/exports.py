@@ -1,10 +1,12 @@
 """Writes ontogeny/__init__.pyi: all that `import ontogeny` gives, by walking the package."""
 
+import builtins
 import importlib
 import inspect
 import pkgutil
 import sys
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -15,17 +17,18 @@ sys.path.insert(0, str(ROOT))
 COMPONENTS = ("tasks", "models", "training", "probes")
 # and what else one needs to build, run and judge.
 BESIDES = {
+    "claims.asking": "Listing Verdicts judge list sweep",
     "claims.claim": "Claim Paper claim",
     "claims.scale": "Scale Sizes",
-    "claims.sweep": "Sweep sweep",
-    "claims.verdict": "Verdict judge",
+    "claims.sweep": "Sweep",
+    "claims.verdict": "Verdict",
     "core.decision": "Seeds",
     "core.evidence": "Evidence Outcome Reported",
     "core.evaluations": "Log",
     "core.external": "External Trainer",
     "core.fields": "ConfigError",
     "core.measurement": "Measurement",
-    "core.run": "Run",
+    "core.run": "Run Runs",
     "core.types": "Batch Experiment FirstTokens Model Moment Probe Solver Stage Task Trace Until",
     "engine.pools.cluster": "Cluster",
     "engine.execute": "execute",
@@ -60,7 +63,11 @@ def stub() -> str:
         for home, name in {*components(), *besides}
     )
     lines = [f"from .{home} import {name} as {name}\n" for home, _, name in ranked]
-    return "".join([HEADING, "\n\n", *lines, "\n__version__: str\n"])
+    # what has the name of something of Python's own is not imported by `*`
+    public = [name for _, _, name in sorted(ranked, key=itemgetter(1, 2))]
+    public = [name for name in public if not hasattr(builtins, name)]
+    named = "".join(f'    "{name}",\n' for name in public)
+    return "".join([HEADING, "\n\n", *lines, f"\n__all__ = [\n{named}]\n\n__version__: str\n"])
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from ..core.decision import Seeds
 from ..core.evidence import Evidence
 from ..core.external import AnyExperiment
 from ..core.fields import ConfigError
+from ..core.notebook import table
 from ..core.run import Run
 from ..engine.environment import missing
 from ..engine.serialize import digest, record
@@ -55,7 +56,7 @@ class Home(NamedTuple):
         return f"{self.file}, line {self.line}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Claim:
     """A sentence of a paper, the experiments that bear on it and the evidence they yield."""
 
@@ -93,6 +94,13 @@ class Claim:
     def digest(self, scale: Scale) -> str:
         """Changes when what the claim runs changes."""
         return " ".join(digest(record(each)) for each in self.named(scale).values())
+
+    def __repr__(self) -> str:
+        return f"Claim({self.name!r}: {self.says})"
+
+    def _repr_html_(self) -> str:
+        rows = [("says", self.says), ("where", f"{self.paper.title}, {self.where}")]
+        return table(self.name, ("claim", ""), rows, [self.untested] if self.untested else ())
 
     def _flat(self, scale: Scale) -> Flat:
         """All experiments, which are made once."""

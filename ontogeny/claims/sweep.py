@@ -4,16 +4,22 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..core import words
 from ..core.external import AnyExperiment
 from ..core.fields import ConfigError, did_you_mean
+from ..core.notebook import frame, table
 from ..core.run import Run
 from ..engine.serialize import edit, paths, value_at
 from .claim import Claim
 from .scale import Scale
 from .verdict import Verdict, weigh
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST = 10_000  # points of a grid
 LONGEST = 1000  # characters of a change
@@ -30,7 +36,7 @@ class Change:
         return f"{self.path}={self.value}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep:
     """The verdicts over a grid: a point per combination of the swept values."""
 
@@ -53,6 +59,38 @@ class Sweep:
             found = {value: self.verdicts[value, level].outcome for value in values}
             alike[along(path, found)].append(level)
         return [f"{other}={','.join(same)}: {text}" for text, same in alike.items()]
+
+    def plot(self) -> "Figure":
+        """A figure: each piece of evidence over the swept values; of two sweeps a phase diagram."""
+        figure: Figure = import_module("ontogeny.report.figures").sweep(self)
+        return figure
+
+    def to_frame(self) -> Any:
+        """A pandas data frame: a row per point and piece of evidence."""
+        return frame(
+            {
+                **dict(zip(self.sweeps, point, strict=True)),
+                "outcome": str(verdict.outcome),
+                "evidence": each.text,
+                "evidence outcome": str(each.outcome),
+                "ours": each.ours,
+                "low": each.low,
+                "high": each.high,
+                "bound": each.bound,
+            }
+            for point, verdict in self.verdicts.items()
+            for each in verdict.evidence
+        )
+
+    def __repr__(self) -> str:
+        return f"Sweep of {self.claim.name}: {'; '.join(self.answer())}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (*point, each.outcome, "\n".join(f"{e.text}: {words.value(e)}" for e in each.deciding))
+            for point, each in self.verdicts.items()
+        ]
+        return table(repr(self), (*self.sweeps, "outcome", "evidence"), rows)
 
 
 def along(path: str, outcomes: Mapping[str, str]) -> str:

@@ -28,7 +28,7 @@ Recalled = Callable[[Mapping[str, AnyExperiment], int], Mapping[str, Run] | None
 Executed = Callable[[Mapping[str, AnyExperiment], Mapping[str, int]], Mapping[str, Run]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What came of judging a claim: the finding, and the numbers beside the paper's."""
 
@@ -124,6 +124,10 @@ class Verdict:
             }
         )
         return plain
+
+    def __repr__(self) -> str:
+        number = f"{self.seeds} seed{'s' * (self.seeds != 1)}"
+        return f"{words.verdict(self.as_json())}: {self.claim.name} ({self.scale}, {number})"
 
     def _repr_html_(self) -> str:
         rows = [

@@ -208,4 +208,3 @@ def sweep(
             save(f"--json {json_}", write_whole, json_, text)
         if save(f"the figure {path}", figures.save, figure, path):
             print(f"figure: {path}")
-    figures.close(figure)

@@ -43,7 +43,6 @@ def runs(
     """List the runs in the store, under the claims that ask for them."""
     from ..claims.status import asked, swept, wanted
     from ..core.words import in_bytes
-    from ..engine.store import entries
     from ..report.terminal import run_row, show_runs
 
     add_claims(claims)
@@ -53,7 +52,11 @@ def runs(
         print(f"freed {in_bytes(freed)}; {in_bytes(left)} left in {opened.root}")
         return
     claimed = {} if opened.empty() else swept(opened) | asked()
-    rows = [run_row(opened, name, described, claimed) for name, described in entries(opened)]
+    rows = [
+        run_row(opened, name, described, claimed)
+        for name in opened.names()
+        if (described := opened.describe(name))
+    ]
     if json_:
         print(json.dumps(rows, indent=1))
         return

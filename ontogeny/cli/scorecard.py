@@ -114,7 +114,6 @@ def examine(
         save("the scorecard", write_whole, out / "scorecard.json", text)
         for kind in ("png", "pdf"):
             save(f"its figure ({kind})", figures.save, figure, out / f"scorecard.{kind}")
-    figures.close(figure)
     printed = ", output.txt" if process.printed else ""
     print(f"{out}/scorecard.json, scorecard.png, scorecard.pdf{printed}")
     # the card is complete and saved; the exit code still says that not all went well

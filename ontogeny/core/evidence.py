@@ -77,7 +77,7 @@ DECIDES = {"yes": Outcome.SUPPORTED, "no": Outcome.CONTRADICTED, "open": Outcome
 NOTHING = (Relation.REPORTED, Relation.POINT)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evidence:
     """What our numbers say of a quantity, with the paper's number beside them."""
 
@@ -266,6 +266,8 @@ class Evidence:
     def __str__(self) -> str:
         paper = "" if self.paper is None else f", paper {self.paper:g}"
         return f"{self.outcome}: {self.text} ({words.value(self)}{paper}, n = {self.n})"
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         row = (self.outcome, words.value(self), words.held(self), words.paper(self), self.note)

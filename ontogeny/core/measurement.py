@@ -21,7 +21,7 @@ from .words import with_interval
 Values = Float[np.ndarray, "seed ..."]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measurement:
     """One number (or array) per seed; index it to reach into the array."""
 
@@ -60,6 +60,9 @@ class Measurement:
 
     def __str__(self) -> str:
         return f"{self.quantity}: {summary(self.values, self.quantity.range)}"
+
+    def __repr__(self) -> str:
+        return f"Measurement({self}, {len(self.values)} seed{'s' * (len(self.values) != 1)})"
 
     def _repr_html_(self) -> str:
         rows = [(seed, value) for seed, value in enumerate(self.values)]

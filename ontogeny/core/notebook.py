@@ -1,7 +1,8 @@
 """How records show themselves in a notebook: small tables of escaped text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from importlib import import_module
 from typing import Any
 
 
@@ -37,3 +38,17 @@ def _text(cell: Any) -> str:
         case float():
             return f"{cell:.6g}"
     return str(cell)
+
+
+def frame(rows: Iterable[Mapping[str, Any]]) -> Any:
+    """A pandas data frame of some rows."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError as error:
+        from .fields import ConfigError
+
+        how = "pip install pandas, or ontogeny[export]"
+        raise ConfigError(f"to_frame needs pandas: {how}") from error
+    known = [*rows]
+    names = dict.fromkeys(name for row in known for name in row)
+    return pandas.DataFrame({name: [row.get(name) for row in known] for name in names})

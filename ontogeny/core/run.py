@@ -1,20 +1,24 @@
 """What the probes answered over training, seed by seed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from .fields import ConfigError, did_you_mean
 from .measurement import Measurement, summary
-from .notebook import table
+from .notebook import frame, table
 from .quantity import ANYTHING, RANGES, Quantity, Range
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Run:
     """What the probes answered: one curve per probe and seed."""
 
@@ -95,21 +99,20 @@ class Run:
 
     def to_frame(self) -> Any:
         """A pandas data frame, in long format: a row per seed, step, probe and array entry."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError as error:
-            raise ConfigError(
-                "Run.to_frame needs pandas: pip install pandas, or ontogeny[export]"
-            ) from error
-        rows: dict[str, list[Any]] = {"seed": [], "step": [], "probe": [], "index": [], "value": []}
-        for probe, answers in self.answers.items():
-            for (seed, evaluation, *index), value in np.ndenumerate(answers):
-                rows["seed"].append(self.seeds[seed])
-                rows["step"].append(int(self.steps[evaluation]))
-                rows["probe"].append(probe)
-                rows["index"].append(",".join(map(str, index)))  # empty for a single number
-                rows["value"].append(float(value))
-        return pandas.DataFrame(rows)
+        return frame(_rows(self, {}))
+
+    def plot(self, *probes: str) -> "Figure":
+        """A figure of some probes over training, by default of all that answer with one number: the
+        mean over seeds, its interval and each seed."""
+        return _drawn({self.name or "run": self}, probes)
+
+    def __repr__(self) -> str:
+        seeds, steps = len(self.seeds), int(self.steps[-1]) if len(self.steps) else 0
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        asked = ", ".join(self.answers)
+        asked = asked if len(asked) <= 60 else f"{asked[:59]}…"
+        many = f"{seeds} seed{'s' * (seeds != 1)}, {steps:,} steps"
+        return f"Run({self.name!r}, {many}, {len(self.steps)} evaluations of {asked}{failed})"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -119,3 +122,60 @@ class Run:
         seeds, steps = len(self.seeds), int(self.steps[-1]) if len(self.steps) else 0
         title = f"{self.name or 'run'}: {seeds} seed{'s' * (seeds != 1)}, {steps:,} steps"
         return table(title, ["probe", "final mean [95 % interval]"], rows, self.failures)
+
+
+class Runs(Mapping[str, Run]):
+    """Runs by name, as `execute` gives them."""
+
+    def plot(self, *probes: str) -> "Figure":
+        """A figure of some probes over training, by default of all that answer with one number: a
+        colour per run."""
+        return _drawn(self, probes)
+
+    def to_frame(self) -> Any:
+        """A pandas data frame, in long format: like that of a run, with the run's name in front."""
+        return frame(row for name, run in self.items() for row in _rows(run, {"run": name}))
+
+    def __repr__(self) -> str:
+        return f"Runs({', '.join(map(repr, islice(self, _SHOWN)))}{', …' * (len(self) > _SHOWN)})"
+
+    def _repr_html_(self) -> str:
+        some = {name: self[name] for name in islice(self, _SHOWN)}  # each is read from the store
+        probes = list(dict.fromkeys(probe for run in some.values() for probe in run.answers))
+        rows = [[name, *(_final(run, probe) for probe in probes)] for name, run in some.items()]
+        more = [f"and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
+        failures = [f"{name}: {text}" for name, run in some.items() for text in run.failures]
+        title = f"{len(self)} run{'s' * (len(self) != 1)}: final mean [95 % interval]"
+        return table(title, ["run", *probes], rows, [*more, *failures])
+
+
+_SHOWN = 20  # runs, where there is no end of them
+
+
+def _final(run: Run, probe: str) -> str:
+    return summary(run.answers[probe][:, -1]) if probe in run.answers else ""
+
+
+def _drawn(runs: Mapping[str, Run], probes: tuple[str, ...]) -> "Figure":
+    known = list(dict.fromkeys(probe for run in runs.values() for probe in run.answers))
+    for probe in probes:
+        if probe not in known:
+            raise ConfigError(f"no run has a probe {probe!r}: {did_you_mean(probe, known)}")
+    # what draws stands above what is drawn: it is looked up when it is asked for
+    figures = import_module("ontogeny.report.figures")
+    figure: Figure = figures.curves(runs, probes=probes)
+    return figure
+
+
+def _rows(run: Run, before: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """A run in long format, with what is to stand in front of each row."""
+    for probe, answers in run.answers.items():
+        for (seed, evaluation, *index), value in np.ndenumerate(answers):
+            yield {
+                **before,
+                "seed": run.seeds[seed],
+                "step": int(run.steps[evaluation]),
+                "probe": probe,
+                "index": ",".join(map(str, index)),  # empty for a single number
+                "value": float(value),
+            }

@@ -13,8 +13,9 @@ import numpy as np
 from ..core.errors import one_line
 from ..core.external import AnyExperiment, External
 from ..core.fields import ConfigError
-from ..core.run import Run
+from ..core.run import Run, Runs
 from .cost import Cost, cost, seconds_by_evaluation
+from .display import shown
 from .machine import memory
 from .pools.here import Here
 from .pools.processes import Processes
@@ -32,16 +33,19 @@ def execute(
     workers: int = 0,
     on: Pool | None = None,
     store: Store | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     failures: Failures | None = None,
-) -> Mapping[str, Run]:
+) -> Runs:
     """Runs every experiment for seeds 0, 1, …; what the store has is not run again.
 
     How many seeds: the same for all, or for each by its name.
     With `workers=0` all happens in this process; otherwise in that many processes, one to a core;
-    or on a pool of another kind, like `Cluster()`. An experiment that fails ends it all; or, if
-    there are `failures` to note it in, is left out of the runs.
+    or on a pool of another kind, like `Cluster()`. How far it is is shown in a terminal and in a
+    notebook; elsewhere only with `progress=True`, never with `progress=False`. An experiment that
+    fails ends it all; or, if there are `failures` to note it in, is left out of the runs.
     """
+    if workers < 0:
+        raise ConfigError(f"workers must be at least 0, not {workers}")
     numbers = dict.fromkeys(experiments, seeds) if isinstance(seeds, int) else seeds
     if (fewest := min(numbers.values(), default=1)) < 1:
         raise ConfigError(f"seeds must be at least 1, not {fewest}")
@@ -50,20 +54,21 @@ def execute(
         raise ConfigError(f"{asked} are more than {MOST_RUNS:,} runs: too many for one judgement")
     wanted = {name: specs(name, each, range(numbers[name])) for name, each in experiments.items()}
     unique = {spec.name: spec for some in wanted.values() for spec in some}
-    missing, watch = [], progress or Progress()
+    missing = []
     for spec in unique.values():
         # A run that is there is read, and checked, once: when somebody asks for it
         if not (store and store.has(spec.name)):
             missing.append(spec)
     done: dict[str, Record] = {}
     pool = on or (Processes(workers) if workers else Here())
-    for keeper, some in _by_keeper(missing, store).items():
-        for spec, record in _run(some, pool, keeper, watch, failures):
-            watch.answered(spec, record)
-            if not (keeper and keeper.has(spec.name)):  # a full disk, or none
-                done[spec.name] = record
+    with shown(progress, store, wanted=bool(missing)) as watch:
+        for keeper, some in _by_keeper(missing, store).items():
+            for spec, record in _run(some, pool, keeper, watch, failures):
+                watch.answered(spec, record)
+                if not (keeper and keeper.has(spec.name)):  # a full disk, or none
+                    done[spec.name] = record
     kept = {name: some for name, some in wanted.items() if name not in (failures or ())}
-    return _Runs(kept, done, store)
+    return _StoredRuns(kept, done, store)
 
 
 def _by_keeper(
@@ -107,7 +112,7 @@ def _can_be_planned(spec: RunSpec, failures: Failures) -> bool:
     return spec.label not in failures
 
 
-class _Runs(Mapping[str, Run]):
+class _StoredRuns(Runs):
     """Runs by name. What a store has is read when it is asked for, so that ten thousand runs take
     no more memory than one."""
 

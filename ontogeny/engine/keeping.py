@@ -13,6 +13,7 @@ from ..core.fields import ConfigError, did_you_mean
 from ..core.types import Experiment
 from ..core.words import in_bytes
 from . import units, weights
+from .display import shown
 from .execute import plan
 from .files import Arrays
 from .machine import memory
@@ -29,12 +30,12 @@ def train(
     *,
     keep: str | Sequence[int] = "last",
     store: Store | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Trained:
     """One run of an experiment as a trained model. What the store has of it is not trained again.
 
     `keep` says which parameters are kept, in the store if there is one: the last, all (those at
-    every evaluation), or those after so many steps.
+    every evaluation), or those after so many steps. Progress is shown as by `execute`.
     """
     if not isinstance(experiment, Experiment):
         kind = type(experiment).__name__
@@ -54,7 +55,8 @@ def train(
         missing = [step for step in missing if step in _sound(experiment, record)]
     if missing:
         kept.room_for(missing, experiment)
-        ended = _run(spec, experiment, missing, kept, progress or Progress())
+        with shown(progress, store, wanted=True) as watch:
+            ended = _run(spec, experiment, missing, kept, watch)
         record = record or ended
     steps = [step for step in wanted if step in kept]
     if not steps:

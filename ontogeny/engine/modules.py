@@ -84,19 +84,35 @@ class Text:
     """What a file says: its hash, the modules that it imports, the constants that it sets."""
 
     def __init__(self, text: str, name: str, file: Path, package: bool) -> None:
+        self.file, self.stamp = file, _stamp(file)
         tree = ast.parse(text)
         self.naming = naming(tree)
         parts = [outline(tree)]
         self.asks_names = asks_names(tree)
         for beside in sorted(_files_named(tree, file.parent)):  # data that it reads by name
             parts.append(hashlib.sha256(beside.read_bytes()).hexdigest())
-        self.hash = short_hash("\n".join(parts))
+        self.hash, self.source = short_hash("\n".join(parts)), text
         self.imports = list(imported(tree, name if package else name.rpartition(".")[0]))
         self.constants: dict[str, Any] = {}
+        self.taken: list[tuple[str, str, str]] = []  # by `from … import`: here, the module, there
         if name.partition(".")[0] != PACKAGE:
             self.constants = _constants(tree)
+            self.taken = list(_taken(tree, name if package else name.rpartition(".")[0]))
             # importing a module runs the packages around it
             self.imports += [name[:n] for n, letter in enumerate(name) if letter == "."]
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether the file has not been written since it was read."""
+        return self.stamp == _stamp(self.file)
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def is_settled(name: str) -> bool:
@@ -121,6 +137,16 @@ def text_of(name: str) -> Text | None:
     return _TEXTS[id(key)][1]
 
 
+def take_newest(name: str, text: Text) -> None:
+    """From now on a module has this text: it was changed in place, as autoreload does."""
+    _TEXTS[id(spec_of(name))] = spec_of(name), text
+
+
+def newest_text(name: str) -> Text | None:
+    """What the file of a module says now."""
+    return _read(name)
+
+
 def _read(name: str) -> Text | None:
     spec, module = spec_of(name), loaded(name)
     file = getattr(module, "__file__", None) or (spec.origin if spec and spec.has_location else "")
@@ -141,9 +167,8 @@ def imported(tree: ast.AST, package: str) -> Iterator[str]:
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
-            case ast.ImportFrom(module=module, names=names, level=level):
-                around = package.split(".")[: package.count(".") + 2 - level] if level else []
-                home = ".".join([*around, *([module] if module else [])])
+            case ast.ImportFrom(names=names):
+                home = _home(node, package)
                 yield home
                 yield from _behind(home, [alias.name for alias in names])
             case ast.Call(
@@ -152,6 +177,20 @@ def imported(tree: ast.AST, package: str) -> Iterator[str]:
                 args=[ast.Constant(value=str(home)), *_],
             ) if not home.startswith("."):
                 yield home
+
+
+def _home(node: ast.ImportFrom, package: str) -> str:
+    """The module that code of a package takes names from."""
+    level = node.level
+    around = package.split(".")[: package.count(".") + 2 - level] if level else []
+    return ".".join([*around, *([node.module] if node.module else [])])
+
+
+def _taken(tree: ast.Module, package: str) -> Iterator[tuple[str, str, str]]:
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name, _home(node, package), alias.name
 
 
 def _behind(home: str, names: list[str]) -> Iterator[str]:

@@ -47,8 +47,8 @@ def confirm(spec: RunSpec) -> None:
     if digest(record(spec.experiment)) != spec.name.rpartition("-")[0]:
         raise ConfigError(
             f"{spec.label}: its code, or a constant that it uses, is not what it was when this "
-            "was planned: ask again. (A worker process imports files anew: what a script sets "
-            'under `if __name__ == "__main__":` is not known there.)'
+            "was planned: ask again. (A worker process imports modules anew: what a script sets in "
+            "them from outside is not known there.)"
         )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from ..core.errors import one_line
+from ..core.fields import ConfigError
 from .runs import RunSpec
 from .store import Record, Store
 from .units import News, Unit
@@ -209,7 +210,11 @@ class Scheduler(ABC):
         unit = self.queue.pop(0)
         self.busy[worker] = unit
         self.progress.began(unit)
-        self.send(worker, unit)
+        try:
+            self.send(worker, unit)
+        except ConfigError as error:  # it cannot be sent
+            self._give_up(self._take_back(worker), error)
+            self._give(worker)
 
     def _take_back(self, worker: int) -> Unit:
         self.pausing.discard(worker)

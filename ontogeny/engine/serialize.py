@@ -125,10 +125,21 @@ def code_behind(experiment: AnyExperiment) -> Code:
         parts = list(components_of(experiment))
         used = [name for part in parts for name in part.uses]
         known = _KNOWN[structure] = code_of(map(type, parts), used)
+        _trace_anew(known)
     return known
 
 
 _KNOWN: dict[Any, Code] = {}  # floats are of no concern here
+_TRACED: dict[str, str] = {}  # what this process was last asked to run, by name
+
+
+def _trace_anew(code: Code) -> None:
+    """Has jax forget what it traced if some code is not what it was: it knows a component by its
+    class, and would go on with what a function did before it was typed again or reloaded."""
+    changed = any(_TRACED.get(name, text) != text for name, text in code.modules.items())
+    _TRACED.update(code.modules)
+    if changed:
+        jax.clear_caches()
 
 
 def components_of(thing: Any) -> Iterator[Component]:

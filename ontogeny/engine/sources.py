@@ -22,18 +22,23 @@ from typing import Any
 
 import numpy as np
 
+from .loads import functions_of, is_superseded, is_text_of, is_text_of_module, taken
 from .modules import (
     PACKAGE,
+    Text,
     asks_names,
     distribution,
     imported,
     is_outside,
     is_settled,
     known_as,
+    loaded,
     naming,
+    newest_text,
     outline,
     short_hash,
     spec_of,
+    take_newest,
     text_of,
 )
 
@@ -51,13 +56,20 @@ class Code:
         self.fixed = True  # whether only reloading a module can change it
         self._naming: dict[str, str] = {}
         self._asks_names = False
+        self.cells: set[str] = set()  # in which something was typed, by Python's name for each
+        self.used: dict[str, dict[str, Any]] = {}  # by module, what its cells use by name
+        self._texts: list[Text] = []  # of a user's modules
         self._specs: dict[str, ModuleSpec | None] = {}
         self._seen: dict[int, Any] = {}
 
     @property
     def holds(self) -> bool:
         """Whether it would be found again now."""
-        return self.fixed and all(spec_of(name) is spec for name, spec in self._specs.items())
+        return (
+            self.fixed
+            and all(spec_of(name) is spec for name, spec in self._specs.items())
+            and all(text.is_newest for text in self._texts)  # autoreload changes modules in place
+        )
 
     # -- modules
 
@@ -72,8 +84,14 @@ class Code:
                 self.versions[installed[0]] = installed[1]
                 continue
             spec = self._specs[name] = spec_of(name)
+            if _sent and name == "__main__":
+                self.modules |= _sent.main
+                waiting += _sent.imports
+                continue
             self.fixed &= is_settled(name)
             text = text_of(name)
+            if text and name.partition(".")[0] != PACKAGE:
+                text = self._as_it_runs(name, text)
             if text:
                 self.modules[name] = text.hash
                 self._named(name, text.naming, text.asks_names)
@@ -100,6 +118,30 @@ class Code:
             if key in now and repr(now[key]) != repr(value):
                 self._value(now[key], f"{name}.{key}")
 
+    def _as_it_runs(self, name: str, text: Text) -> Text:
+        """The text of a user's module that says what runs, or a note that there is none."""
+        module = loaded(name)
+        if module is None:
+            return text
+        if not is_text_of_module(text, module):
+            newest = newest_text(name)
+            if newest and is_text_of_module(newest, module):
+                take_newest(name, text := newest)
+            else:
+                self.unknown.append(f"{name}, edited after it was imported (reload it)")
+        self._texts.append(text)
+        for here, home, used, now in taken(module, text):
+            if used is now or is_outside(home) or distribution(home):
+                continue
+            self.fixed = False
+            if not isinstance(used, type | FunctionType):
+                self._value(used, f"{name}.{here}")
+            elif is_superseded(used):
+                self.unknown.append(
+                    f"{name}.{here}, of an earlier load of {home} (reload {name} too)"
+                )
+        return text
+
     # -- classes and functions: what has no file, and what those made in a function hold on to
 
     def define(self, thing: Any) -> None:
@@ -113,6 +155,10 @@ class Code:
             self._cell(thing)
         elif "<locals>" in thing.__qualname__:
             self._held(thing)
+        elif home.partition(".")[0] != PACKAGE and is_superseded(thing):
+            self.unknown.append(
+                f"{thing.__qualname__}, of an earlier load of {home} (import it again)"
+            )
 
     def _cell(self, thing: Any) -> None:
         """Something typed: the text of its definition, and every name that it uses."""
@@ -124,11 +170,13 @@ class Code:
             else:  # a class may hold on to functions from elsewhere
                 self.define(function)
         texts = {name: _lines(name) for name in (f.__code__.co_filename for f in functions)}
-        if not all(texts.values()) or not (texts or _is_plain(thing)):
+        told = all(is_text_of("".join(texts[f.__code__.co_filename]), f) for f in functions)
+        if not told or not (texts or _is_plain(thing)):
             self.unknown.append(f"{thing.__qualname__}, typed where no text of it is kept")
             return
         names: set[str] = set()
         outlines = []
+        self.cells |= texts.keys()
         for lines in texts.values():
             node = _definition(ast.parse("".join(lines)), thing.__name__)
             named = naming(node)
@@ -140,8 +188,11 @@ class Code:
         if outlines:
             self.modules[f"{thing.__qualname__}: cell"] = short_hash("\n".join(sorted(outlines)))
         for function in functions:
-            for name in sorted(names & function.__globals__.keys()):
-                self._value(function.__globals__[name], name)
+            used = _sent.used.get(function.__module__, {}) if _sent else {}
+            space = function.__globals__ | used
+            for name in sorted(names & space.keys()):
+                self.used.setdefault(function.__module__, {})[name] = space[name]
+                self._value(space[name], name)
         self._held(thing)
 
     def _held(self, thing: Any) -> None:
@@ -184,6 +235,40 @@ class Code:
             self.modules[f"{path}: value"] = short_hash(known)
 
 
+@dataclasses.dataclass
+class Sent:
+    """What a worker is told of the driver's `__main__`, which is not the worker's own: its code
+    comes as it was there, with the names that functions need when they run, and no others."""
+
+    main: dict[str, str]  # hashes of what is in it
+    imports: list[str]  # what it imports
+    used: dict[str, dict[str, Any]]  # by module, what cells use by name
+    texts: dict[str, list[str]]  # of cells, by Python's name for each
+
+    @classmethod
+    def of(cls, code: Code) -> "Sent":
+        """What a worker needs to name some code as it is named here."""
+        home = "__main__"
+        main = {
+            name: text
+            for name, text in code.modules.items()
+            if name == home or name.startswith(f"{home}.")
+        }
+        text = text_of(home) if home in main else None
+        texts = {name: linecache.getlines(name) for name in code.cells}
+        return cls(main, text.imports if text else [], code.used, texts)
+
+    def receive(self) -> None:
+        """Has code named as it is there, from now on."""
+        global _sent  # noqa: PLW0603 a process has one driver
+        _sent = self
+        for name, lines in self.texts.items():
+            linecache.cache[name] = sum(map(len, lines)), None, lines, name
+
+
+_sent: Sent | None = None
+
+
 def code_of(kinds: Iterable[type], modules: Iterable[str] = ()) -> Code:
     """The code behind some classes of components, and some modules besides."""
     found = Code()
@@ -202,7 +287,8 @@ def _is_folder(spec: ModuleSpec | None) -> bool:
 
 def _is_typed(thing: Any) -> bool:
     """Whether a class or function comes from a cell, whatever file its module has."""
-    return any(not Path(each.__code__.co_filename).is_file() for each in _functions(thing))
+    files = [each.__code__.co_filename for each in _functions(thing)]
+    return any(file in _sent.texts if _sent else not Path(file).is_file() for file in files)
 
 
 def _lines(file: str) -> list[str]:
@@ -217,18 +303,11 @@ def _is_plain(thing: Any) -> bool:
 
 
 def _functions(thing: Any) -> Iterator[FunctionType]:
-    """A function, or those that a class defines, out of whatever they are wrapped in."""
-    for value in vars(thing).values() if isinstance(thing, type) else [thing]:
-        for part in (
-            value,
-            *(getattr(value, each, None) for each in ("__func__", "fget", "method")),
-        ):
-            inner = inspect.unwrap(part) if callable(part) else part
-            if isinstance(inner, FunctionType) and not _is_generated(inner):
-                yield inner
+    """A function, or those that somebody wrote for a class."""
+    return (each for each in functions_of(thing) if not is_generated(each))
 
 
-def _is_generated(function: FunctionType) -> bool:
+def is_generated(function: FunctionType) -> bool:
     """Whether a dataclass wrote it: it has no text, and says no more than the fields; or it is
     Python's own, like the `__replace__` that 3.13 gives to every dataclass."""
     written = ("__init__", "__repr__", "__eq__", "__hash__")

@@ -20,7 +20,7 @@ import shutil
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -344,11 +344,3 @@ def _written(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def entries(store: Store) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every readable run of a store, with its experiment and environment."""
-    for name in store.names():
-        described = store.describe(name)
-        if described:
-            yield name, described

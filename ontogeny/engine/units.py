@@ -15,7 +15,7 @@ import numpy as np
 from ..core.external import External
 from .environment import environment
 from .machine import grown, remembers_programs
-from .runs import RunBatch, RunSpec, batch_of
+from .runs import RunBatch, RunSpec, batch_of, confirm
 from .store import Checkpoint, Record, log
 
 
@@ -98,6 +98,8 @@ def train(
     """Runs a unit to its end, with news at every evaluation; goes on from its checkpoints if it
     has any. Asked to stop, or to pause, it saves and raises `Interrupted`. Its runs are shown to
     `see` as they are at each evaluation, and where they were taken up again."""
+    if not unit.specs[0].unknown:
+        confirm(unit.specs[0])  # all of a unit have the same code
     seconds = checkpoint_seconds() if every is None else every
     return (yield from _Training(unit, store, seconds).run(asked, see))
 

@@ -1,21 +1,21 @@
 """Figures for a paper: curves with bands, sweeps, phase diagrams."""
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
 
 from ..claims.sweep import Sweep
 from ..core.decision import interval
 from ..core.evidence import Evidence, Outcome
+from ..core.fields import ConfigError
 from ..core.run import Run
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
 
 COLOURS = {
     Outcome.SUPPORTED: "#2e7d32",
@@ -49,13 +49,38 @@ def _grid(count: int, width: float, panel: float, shape: float) -> tuple[int, in
     return rows, columns, (width, shape * rows * width / columns)
 
 
-def curves(runs: Mapping[str, Run], width: float = WIDTH) -> Figure:
-    """Every scalar probe over training: a line per experiment, a band over seeds, thin seeds."""
+class _Shown(Figure):
+    """A figure that a notebook shows. It knows nothing of pyplot, which keeps the figures that it
+    makes, and whose backend is the user's to choose."""
+
+    def _repr_png_(self) -> bytes:
+        with io.BytesIO() as file, rc_context(_STYLE):
+            self.savefig(file, format="png", dpi=150)
+            return file.getvalue()
+
+
+def _panels(
+    rows: int, columns: int, size: tuple[float, float], **how: Any
+) -> tuple[Figure, np.ndarray]:
+    """A figure of so many panels, in inches."""
+    figure = _Shown(figsize=size)
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, squeeze=False, subplot_kw=how)
+
+
+def curves(runs: Mapping[str, Run], width: float = WIDTH, probes: Sequence[str] = ()) -> Figure:
+    """Some probes over training, by default all that answer with one number: a line per experiment,
+    a band over seeds, thin seeds."""
     asked = {probe for run in runs.values() for probe, v in run.answers.items() if v.ndim == 2}
-    probes = sorted(asked, key=lambda probe: ("loss" in probe, probe))  # behaviour before losses
+    for probe in probes:
+        if probe not in asked:
+            known = ", ".join(sorted(asked))
+            raise ConfigError(f"{probe!r} does not answer with one number, as curves do: {known}")
+    # behaviour before losses
+    probes = probes or sorted(asked, key=lambda probe: ("loss" in probe, probe))
     rows, columns, size = _grid(len(probes), width, 1.7, 0.72)
-    with plt.rc_context(_STYLE):
-        figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
+    with rc_context(_STYLE):
+        figure, axes = _panels(rows, columns, size)
         for index, axis in enumerate(axes.flat):
             if index >= len(probes):
                 axis.set_visible(False)
@@ -79,10 +104,17 @@ def _curve(axis: Any, run: Run, probe: str, label: str, colour: str) -> None:
         bands = np.array([interval(each, run.possible(probe)) for each in values.T])
         # Student's intervals: with 3 seeds they are wider than what the seeds span
         axis.fill_between(run.steps, *bands.T, color=colour, alpha=0.12, linewidth=0)
+    if logarithmic(run.steps):
+        axis.set_xscale("symlog", linthresh=1, linscale=0.3)  # which has a place for 0
     if "loss" in probe and np.nanmin(values) > 0:
         axis.set_yscale("log")
     if np.nanmin(values) >= -0.2 and np.nanmax(values) <= 1.0 and "loss" not in probe:
         axis.set_ylim(min(-0.05, float(np.nanmin(values))), 1.05)
+
+
+def logarithmic(steps: np.ndarray) -> bool:
+    """Whether evaluations crowd at the beginning, as log-spaced ones do."""
+    return len(steps) > 4 and bool(steps[len(steps) // 2] < steps[-1] / 4)
 
 
 def against(evidence: Sequence[Evidence], width: float = WIDTH) -> Figure | None:
@@ -95,8 +127,8 @@ def against(evidence: Sequence[Evidence], width: float = WIDTH) -> Figure | None
     if not series:
         return None
     names = [name for name, theory in series if not theory]
-    with plt.rc_context(_STYLE):
-        figure, axis = plt.subplots(figsize=(width, 0.75 * width))
+    with rc_context(_STYLE):
+        figure, ((axis,),) = _panels(1, 1, (width, 0.75 * width))
         for (name, theory), points in series.items():
             colour = f"C{names.index(name) % 10}" if name in names else "k"
             xs, ours = [point.x or 0.0 for point in points], [point.ours for point in points]
@@ -117,7 +149,7 @@ def against(evidence: Sequence[Evidence], width: float = WIDTH) -> Figure | None
             axis.plot([], [], ":", color="#757575", linewidth=1.2, label="predicted")
         if all(point.x and point.x > 0 for points in series.values() for point in points):
             axis.set_xscale("log", base=2)  # samples and sizes double
-            axis.set_xticks(sorted({p.x for points in series.values() for p in points}))
+            axis.set_xticks(sorted({p.x or 0.0 for points in series.values() for p in points}))
             axis.xaxis.set_major_formatter("{x:g}")
         figure.legend(loc="outside lower center", ncols=2)
     return figure
@@ -135,9 +167,9 @@ def by_layer(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
     probes = list(dict.fromkeys(p for _, p in vectors if not p.startswith("predicted")))
     if not probes:
         return None
-    with plt.rc_context(_STYLE):
+    with rc_context(_STYLE):
         rows, columns, size = _grid(len(probes), width, 1.7, 0.8)
-        figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
+        figure, axes = _panels(rows, columns, size)
         for axis in axes.flat[len(probes) :]:
             axis.set_visible(False)
         for probe, axis in zip(probes, axes.flat, strict=False):
@@ -177,9 +209,9 @@ def matrices(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
     if not rows:
         return None
     columns = max(len(panels) for *_, panels in rows)
-    with plt.rc_context(_STYLE):
+    with rc_context(_STYLE):
         size = (width, 1.05 * len(rows) * width / columns)
-        figure, axes = plt.subplots(len(rows), columns, figsize=size, squeeze=False)
+        figure, axes = _panels(len(rows), columns, size)
         for (name, probe, panels), line in zip(rows, axes, strict=True):
             for axis in line[len(panels) :]:
                 axis.set_visible(False)
@@ -216,14 +248,8 @@ def polar(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
     if not drawn:
         return None
     rows, columns, size = _grid(len(drawn), width, 1.7, 0.85)
-    with plt.rc_context(_STYLE):
-        figure, axes = plt.subplots(
-            rows,
-            columns,
-            figsize=size,
-            squeeze=False,
-            subplot_kw={"projection": "polar"},
-        )
+    with rc_context(_STYLE):
+        figure, axes = _panels(rows, columns, size, projection="polar")
         for axis in axes.flat[len(drawn) :]:
             axis.set_visible(False)
         for axis, (name, angles) in zip(axes.flat, drawn.items(), strict=False):
@@ -253,13 +279,11 @@ def _lines(variation: Sweep) -> Figure:
         where: Any = [float(v) for v in values]
     except ValueError:
         where = list(range(len(values)))  # words, side by side
-    with plt.rc_context(_STYLE):
+    with rc_context(_STYLE):
         count = len(points[0])
         columns = min(3, count)
         rows = -(-count // columns)
-        figure, axes = plt.subplots(
-            rows, columns, figsize=(3.0 * columns, 2.2 * rows), squeeze=False
-        )
+        figure, axes = _panels(rows, columns, (3.0 * columns, 2.2 * rows))
         for index, axis in enumerate(axes.flat):
             if index >= count:
                 axis.set_visible(False)
@@ -286,8 +310,9 @@ def _phases(variation: Sweep) -> Figure:
     (across, columns), (up, rows) = variation.sweeps.items()
     order = [Outcome.CONTRADICTED, Outcome.UNDECIDED, Outcome.SUPPORTED]
     grid = [[order.index(variation.verdicts[c, r].outcome) for c in columns] for r in rows]
-    with plt.rc_context(_STYLE):
-        figure, axis = plt.subplots(figsize=(1.6 + 0.6 * len(columns), 1.2 + 0.45 * len(rows)))
+    with rc_context(_STYLE):
+        size = (1.6 + 0.6 * len(columns), 1.2 + 0.45 * len(rows))
+        figure, ((axis,),) = _panels(1, 1, size)
         palette = ListedColormap([COLOURS[outcome] for outcome in order])
         axis.imshow(grid, cmap=palette, vmin=0, vmax=2, origin="lower", aspect="auto", alpha=0.85)
         axis.set_xticks(range(len(columns)), columns)
@@ -311,11 +336,6 @@ def _folded(text: str, width: int) -> list[str]:
 def save(figure: Figure, path: Path) -> None:
     """A figure as a file, of the kind its name says (png, pdf, svg)."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with plt.rc_context(_STYLE):
+    with rc_context(_STYLE):
         # in the style's context: fonts are chosen now. Without a date an SVG is the same each time
         figure.savefig(path, dpi=300, metadata={"Date": None} if path.suffix == ".svg" else None)
-
-
-def close(figure: Figure) -> None:
-    """Lets a figure go."""
-    plt.close(figure)  # pyplot would keep it

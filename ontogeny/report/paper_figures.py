@@ -33,7 +33,6 @@ def write_figures(standing: Standing, folder: Path, width: float = figures.WIDTH
             path = folder / f"{name}{kind}"
             figures.save(figure, path)
             yield path
-        figures.close(figure)
         export.write(data, folder / f"{name}.csv")
         yield folder / f"{name}.csv"
     for name, text in (

@@ -1,10 +1,13 @@
 """Examining: from a model to its scorecard."""
 
+import inspect
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.fields import ConfigError, did_you_mean
 from ..core.types import Model
+from ..engine.display import shown
 from ..engine.pools.limits import memory_share
 from ..engine.schedule import Progress
 from .battery import LEARNING_RATE, Benchmark
@@ -14,7 +17,7 @@ from .isolation.process import Process
 from .isolation.supervisor import Report, supervise
 from .load import Source, source_of, source_of_factory
 from .references import matched, packaged
-from .scorecard import scorecard
+from .scorecard import Scorecard, scorecard
 
 REFERENCES = ("auto", "none", "train")
 
@@ -48,21 +51,25 @@ def examine(
     name: str = "",
     execute: Execute | None = None,
     isolation: Isolation | None = None,
-) -> dict[str, Any]:
+    progress: Progress | bool | None = None,
+) -> Scorecard:
     """The scorecard of a model: `FILE.py:Model`, a class or function that builds a module, or a
     model of this package.
 
     `references` to compare with: "auto" takes results of about this size that come with the
     package, "train" trains them here, "none" does without. `execute` runs experiments; without it,
-    `FILE.py:Model` runs in a process of its own, as `isolation` says.
+    `FILE.py:Model` runs in a process of its own, as `isolation` says. For `progress` see `execute`.
     """
     if references not in REFERENCES:
         raise ConfigError(f"references={references!r}: {did_you_mean(references, REFERENCES)}")
     if seeds < 1:
         raise ConfigError(f"seeds must be at least 1, not {seeds}")
-    benchmarks, runner = benchmarks_of(battery), execute or _here
+    benchmarks, runner = benchmarks_of(battery), execute or partial(_here, progress)
     if isinstance(model, str) and (isolation or not execute):
-        examined = _isolated(model, battery, seeds, learning_rate, name, isolation or Isolation())
+        how = isolation or Isolation()
+        with shown(how.progress or progress, None) as watch:
+            how = how._replace(progress=watch)
+            examined = _isolated(model, battery, seeds, learning_rate, name, how)
     else:
         source = _source(model)
         candidate = Candidate(name or _name(source), source)
@@ -143,6 +150,9 @@ def train_references(
 def _source(model: Any) -> Source | Model:
     if isinstance(model, Model):
         return model
+    if inspect.isclass(model) and issubclass(model, Model) and model.__module__ == "__main__":
+        made: Model = model()  # it may have been typed, and is sent to workers as it is
+        return made
     return source_of(model) if isinstance(model, str) else source_of_factory(model)
 
 
@@ -150,7 +160,7 @@ def _name(source: Source | Model) -> str:
     return source.name if isinstance(source, Source) else type(source).__name__
 
 
-def _here(experiments: Any, seeds: int) -> Any:
+def _here(progress: Progress | bool | None, experiments: Any, seeds: int) -> Any:
     from ..engine.execute import execute
 
-    return execute(experiments, seeds)
+    return execute(experiments, seeds, progress=progress)

@@ -61,6 +61,12 @@ def source_of_factory(factory: Any) -> Source:
     """The same for a class or function."""
     name, module = getattr(factory, "__qualname__", ""), inspect.getmodule(factory)
     file = getattr(module, "__file__", None)
+    typed = module is not None and module.__name__ == "__main__" and not Path(file or "").is_file()
+    if typed and "<" not in name:
+        raise ConfigError(
+            f"{name} was typed in a notebook or at a prompt, and what is examined is in a file: "
+            f"write it into one (`%%writefile mine.py` above its cell), then examine mine.py:{name}"
+        )
     if module is None or not name or "<" in name:
         raise ConfigError(
             "a model must be a class or function of a file, not of a prompt: workers import it"

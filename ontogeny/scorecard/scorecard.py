@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from ..core.decision import interval
+from ..core.notebook import table as html_table
 from .battery import PASSED
 from .evaluate import Result
 
@@ -44,13 +46,43 @@ def _clearly(left: Result, right: Result) -> int:
     return int(low > 0) - int(high < 0)
 
 
-def scorecard(examined: Result, references: Sequence[Result]) -> dict[str, Any]:
-    """All of it, as it is written to JSON."""
-    return {
-        "examined": examined,
-        "references": list(references),
-        "ranks": ranks(examined, references),
-    }
+class Scorecard(dict[str, Any]):
+    """All of it, as it is written to JSON; in a notebook it shows itself."""
+
+    def plot(self) -> Any:
+        """A figure of the accuracy in every skill."""
+        return figure(self)
+
+    def __repr__(self) -> str:
+        return f"Scorecard({_summary(self)})"
+
+    def _repr_html_(self) -> str:
+        examined, references = self["examined"], self["references"]
+        header = [name for name in _COLUMNS if references or name not in _COMPARED]
+        rows = []
+        for name, score in examined["skills"].items():
+            cells = _cells(name, score, examined["seeds"])
+            cells |= _compared(self, name) if references else {}
+            rows.append([Text.from_markup(cells[column]).plain for column in header])
+        notes = [f"✗ {which}: {why}" for why, which in _reasons(self).items()]
+        return html_table(_summary(self), header, rows, notes)
+
+
+def scorecard(examined: Result, references: Sequence[Result]) -> Scorecard:
+    """The scorecard of what was examined, beside references."""
+    return Scorecard(
+        examined=examined, references=list(references), ranks=ranks(examined, references)
+    )
+
+
+def _summary(card: dict[str, Any]) -> str:
+    examined = card["examined"]
+    passed = sum(score["passed"] == examined["seeds"] for score in examined["skills"].values())
+    seeds = "1 seed" if examined["seeds"] == 1 else f"{examined['seeds']} seeds"
+    return (
+        f"{examined['name']}, {examined['parameters']:,} parameters, {examined['battery']} battery "
+        f"with {seeds}: {passed} of {len(examined['skills'])} passed{_broken(card)}"
+    )
 
 
 # The columns of the table, each with the narrowest terminal that shows it.
@@ -70,13 +102,9 @@ _COMPARED = ("rank", "best reference")
 def table(card: dict[str, Any], width: int = 160) -> Table:
     """The scorecard for a terminal of some width."""
     examined, references = card["examined"], card["references"]
-    passed = sum(score["passed"] == examined["seeds"] for score in examined["skills"].values())
-    seeds = "1 seed" if examined["seeds"] == 1 else f"{examined['seeds']} seeds"
     caption = (
-        f"{examined['name']}, {examined['parameters']:,} parameters, {examined['battery']} battery "
-        f"with {seeds}: {passed} of {len(examined['skills'])} passed{_broken(card)} (above "
-        f"{PASSED:.0%} in every seed). Accuracy on held-out data, with its 95 % interval; "
-        "samples and operations until it passes"
+        f"{_summary(card)} (above {PASSED:.0%} in every seed). Accuracy on held-out data, with its "
+        "95 % interval; samples and operations until it passes"
         + ("; rank: one plus how many are clearly better." if references else ".")
         + "".join(f"\n✗ {escape(which)}: {escape(why)}" for why, which in _reasons(card).items())
     )
@@ -150,14 +178,13 @@ def _percent(accuracy: dict[str, Any]) -> str:
 
 def figure(card: dict[str, Any]) -> Any:
     """The accuracy in every skill, of the candidate and of the references."""
-    import matplotlib
-
-    matplotlib.use("Agg", force=False)
-    import matplotlib.pyplot as plt
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure  # not by pyplot, whose backend is the user's to choose
 
     examined, references = card["examined"], card["references"]
     names = list(examined["skills"])
-    drawing, axes = plt.subplots(figsize=(8.2, 0.42 * len(names) + 1.6), layout="constrained")
+    drawing = Figure(figsize=(8.2, 0.42 * len(names) + 1.6), layout="constrained")
+    axes = drawing.subplots()
     for index, reference in enumerate(references):
         scores = [reference["skills"][name]["accuracy"]["mean"] for name in names]
         shift = (index - (len(references) - 1) / 2) * 0.09
@@ -166,7 +193,7 @@ def figure(card: dict[str, Any]) -> Any:
             [n + shift for n in range(len(names))],
             s=26,
             marker="osD^vP"[index % 6],
-            color=plt.get_cmap("tab10")(index + 1),
+            color=colormaps["tab10"](index + 1),
             linewidth=0,
             zorder=3,
             label=reference["name"],

@@ -304,7 +304,7 @@ def test_a_worker_that_would_run_other_code_refuses(tmp_path):
     (tmp_path / "drive.py").write_text(EDITED)
     tests = TESTS
     words = [sys.executable, "drive.py", str(tests.parent), str(tests)]
-    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    env = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{tests.parent}"}
     done = subprocess.run(
         words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False
     )

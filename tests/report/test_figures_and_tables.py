@@ -49,7 +49,6 @@ def test_a_curve_is_drawn_for_every_scalar_probe_and_seed():
     assert [axis.get_title() for axis in shown] == ["success", "train loss"]
     assert [len(axis.lines) for axis in shown] == [2 * 3, 3]  # two seeds and their mean, each
     assert shown[1].get_yscale() == "log"
-    figures.close(figure)
 
 
 def test_theory_is_drawn_into_the_axes_of_the_measurement():
@@ -59,7 +58,6 @@ def test_theory_is_drawn_into_the_axes_of_the_measurement():
     dashed = [line for line in axis.lines if line.get_linestyle() == "--"]
     assert [line.get_ydata().tolist() for line in dashed] == [[0.5] * 4]
     assert figures.by_layer({"a": run(success=np.ones((2, 3)))}) is None
-    figures.close(figure)
 
 
 def test_a_matrix_is_drawn_over_training_with_theory_beside_it():
@@ -70,7 +68,6 @@ def test_a_matrix_is_drawn_over_training_with_theory_beside_it():
     drawn = shown[-2].images[0].get_array()
     np.testing.assert_array_equal(drawn, matrix[0, -1])
     assert figures.matrices({"a": run(success=np.ones((2, 3)))}) is None
-    figures.close(figure)
 
 
 def test_angles_are_drawn_on_a_ring_per_layer():
@@ -81,7 +78,6 @@ def test_angles_are_drawn_on_a_ring_per_layer():
     dots = first.collections[2].get_offsets()
     np.testing.assert_allclose(dots, [[np.pi / 6, 3.0]] * 8)
     assert figures.polar({"a": run(success=np.ones((2, 3)))}) is None
-    figures.close(figure)
 
 
 def test_numbers_are_short_and_what_is_missing_is_a_dash():

@@ -24,6 +24,7 @@ from ..machine import settle
 from ..schedule import Done, Failures, Pool, Progress, Scheduler, WorkerError
 from ..store import Checkpoint, Record, Store, log
 from ..units import Interrupted, Unit, Wish, checkpoint_seconds, follow, outgrown, train
+from .parcel import pack, unpack
 
 _AHEAD = 64  # messages that a worker may have ready: it waits while nobody fetches them
 _FAREWELL = 20.0  # seconds in which those at work may save
@@ -134,8 +135,7 @@ class _RayScheduler(Scheduler):
     def send(self, worker: int, unit: Unit) -> None:
         found = {spec.name: self.store and self.store.checkpoint(spec.name) for spec in unit.specs}
         kept = found if self.store else None
-        packed = self.ray.cloudpickle.dumps((unit, kept, checkpoint_seconds()))
-        self.actors[worker].take.remote(packed)
+        self.actors[worker].take.remote(pack(unit, (kept, checkpoint_seconds())))
 
     def pause(self, worker: int) -> None:
         self.actors[worker].pause.remote()
@@ -208,11 +208,9 @@ class _Worker:
 
     def take(self, packed: bytes) -> None:
         """Runs a unit; it is unpacked here, so that what cannot be is said like all else."""
-        from ray import cloudpickle
-
         tell = self.outbox.put
         try:
-            unit, checkpoints, seconds = cloudpickle.loads(packed)
+            unit, (checkpoints, seconds) = unpack(packed)
             self.pausing.clear()  # it was about the unit before
             keeper = None if checkpoints is None else _Outbox(self.outbox, checkpoints)
             news = train(unit, keeper, self._asked, seconds)

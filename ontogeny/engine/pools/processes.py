@@ -18,12 +18,12 @@ from ...core.errors import ended
 from ...core.fields import ConfigError
 from ...core.process import die_with_parent, exit_at_once
 from ..machine import memory, settle
-from ..runs import confirm
 from ..schedule import Done, Failures, Pool, Progress, Scheduler, WorkerError
 from ..store import Store
 from ..units import Interrupted, Unit, Wish, follow, outgrown, train
 from . import children, forkserver
 from .limits import Limits, Pace, too_large, too_slow
+from .parcel import pack, unpack
 
 _FAREWELL = 3.0  # seconds in which a worker may save and leave
 _WATCH = 0.2  # seconds from one look at what workers take to the next
@@ -80,8 +80,9 @@ class _LocalScheduler(Scheduler):
         if self.limits:
             evaluations = max(1, len(unit.specs[0].experiment.evaluated_at) - 1)
             self.paces[worker] = Pace(self.limits.seconds, unit.cost / evaluations)
+        parcel = pack(unit)
         with suppress(OSError):  # if it died, messages() will tell
-            self.processes[worker].pipe.send(unit)
+            self.processes[worker].pipe.send(parcel)
 
     def pause(self, worker: int) -> None:
         with suppress(OSError):
@@ -192,15 +193,16 @@ class _Driver:
         """Waits for a unit; none if there is no more to do."""
         while True:
             try:
-                unit = self.pipe.recv()
+                parcel = self.pipe.recv()
             except (EOFError, OSError):
                 raise _Gone from None
-            except Exception as error:  # what it is made of is not to be had here
-                self.tell("failed", WorkerError.of(error))
-                continue
-            if unit != "pause":  # it was about a unit that is done
-                wanted: Unit | None = unit
-                return wanted
+            if parcel is None:
+                return None
+            if parcel != "pause":  # it was about a unit that is done
+                try:
+                    return unpack(parcel)[0]
+                except Exception as error:  # what it is made of is not to be had here
+                    self.tell("failed", WorkerError.of(error))
 
     def asked(self) -> Wish:
         """What is wanted of one who is at work; if nobody is there, that it stops."""
@@ -251,8 +253,6 @@ def _see_through(unit: Unit, store: Store | None, driver: _Driver) -> None:
         return wish
 
     try:
-        if not unit.specs[0].unknown:
-            confirm(unit.specs[0])  # all of a unit have the same code
         records = follow(train(unit, store, asked), partial(driver.tell, "news"))
         driver.tell("done", records, outgrown(unit))
     except Interrupted:

@@ -1,5 +1,6 @@
 """Work on Ray: two nodes on this machine, one of which is killed; drivers that die."""
 
+import json
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import time
 import faraway
 import numpy as np
 import pytest
+from cells import TYPED_HERE, said, session
 from own_claims import put
 from small import PROBES, tiny
 
@@ -280,3 +282,13 @@ def test_a_cluster_that_is_busy_is_asked_again_and_one_that_is_not_there_is_not(
     with pytest.raises(ConfigError, match="no Ray cluster at ray://nobody:1: nobody there"):
         cluster._connected("ray://nobody:1", ())
     assert len(tries) == 4
+
+
+def test_what_was_typed_in_a_notebook_runs_on_ray_by_the_same_names(pair, tmp_path):
+    on = f"answers(2, Cluster({pair.address!r}))"
+    lines, _ = session(tmp_path, *TYPED_HERE, on, "answers(0)")
+    assert len(said(lines, "WORKERS")) == 2, "\n".join(lines)
+    there, here = map(json.loads, said(lines, "WORKERS"))
+    assert there[0] == 4
+    np.testing.assert_allclose(there[1]["0.1"], here[1]["0.1"], rtol=1e-5)
+    assert Store(tmp_path / "ray").names() == Store(tmp_path / "store").names()

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from small import tiny
+from small import ROOT, TESTS, tiny
 
 from ontogeny import ConfigError, execute
 from ontogeny.core.errors import ended
@@ -189,3 +189,41 @@ def test_what_a_worker_dies_of_is_said():
     assert ended(-signal.SIGSEGV) == "it crashed (SIGSEGV)"
     assert ended(-signal.SIGKILL) == "it was killed (SIGKILL; out of memory?)"
     assert ended(-99) == "it crashed (signal 99)"
+
+
+SCRIPT = """
+from dataclasses import replace
+from small import ROOT, TESTS, tiny
+from ontogeny import Loss, Store, execute
+FACTOR = 1.0
+
+class Above(Loss):
+    def __call__(self, now):
+        return FACTOR * super().__call__(now)
+
+if __name__ == "__main__":
+    FACTOR = 3.0
+
+    class Below(Above):
+        def __call__(self, now):
+            return 2 * super().__call__(now)
+
+    probes = tiny().probes | {"above": Above("train"), "below": Below("train")}
+    for workers in (2, 0):
+        store = Store("store")
+        before = len(store.names())
+        asked = {"x": replace(tiny(), probes=probes)}
+        final = execute(asked, seeds=2, workers=workers, store=store)["x"].final
+        ratios = [final(name).values / final("train loss").values for name in ("above", "below")]
+        print(*[round(float(each.mean()), 3) for each in ratios], len(store.names()) - before)
+"""
+
+
+def test_what_a_script_defines_and_sets_where_it_runs_is_sent_to_workers(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    paths = os.pathsep.join(map(str, (ROOT, TESTS)))
+    done = subprocess.run(
+        [sys.executable, "script.py"], env=os.environ | {"PYTHONPATH": paths}, cwd=tmp_path,
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["3.0 6.0 2", "3.0 6.0 0"], done.stderr
