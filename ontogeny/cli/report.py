@@ -87,6 +87,7 @@ def figures(
 ) -> None:
     """Write a judged claim's figures for a paper: PDF, SVG and PNG, data, LaTeX table, BibTeX."""
     from ..claims.find import find_one
+    from ..claims.outside import option
     from ..claims.status import standing
     from ..core.fields import ConfigError
     from ..report.paper_figures import write_figures
@@ -97,9 +98,8 @@ def figures(
         raise ConfigError(f"--width must be from 1 to 30 inches, not {width:g}")
     found = standing(chosen, store_at(store), scale_of(scale))
     if found is None:
-        raise ConfigError(
-            f"{chosen.name} is not judged in this store: ontogeny judge {chosen.name}"
-        )
+        judge = f"ontogeny judge {chosen.name}{option(chosen.name)}"
+        raise ConfigError(f"{chosen.name} is not judged in this store: {judge}")
     if not found.runs:
         raise ConfigError(
             f"{chosen.name}: {found.note or chosen.untested} {found.verdict['command']}"

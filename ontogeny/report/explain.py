@@ -13,6 +13,7 @@ from rich.text import Text
 from ..claims.claim import Claim
 from ..claims.criteria import Criterion, criteria, seconds
 from ..claims.find import find_one
+from ..claims.outside import option
 from ..claims.scale import Scale
 from ..claims.status import Standing, judged_before
 from ..claims.verdict import Verdict
@@ -214,6 +215,7 @@ def _commands(claim: Claim, scale: Scale) -> list[str]:
     for path, value in paths(next(iter(claim.named(scale).values()))).items():
         if isinstance(value, float) and value > 0 and " " not in path and not claim.of:
             values = ",".join(f"{value * factor:g}" for factor in (0.5, 1, 2))
-            commands.append(f"ontogeny sweep {claim.name} --sweep {path}={values}")
+            place = option(claim.name)
+            commands.append(f"ontogeny sweep {claim.name} --sweep {path}={values}{place}")
             break
     return commands
