@@ -27,27 +27,25 @@ def badge(outcome: str) -> Text:
     return Text(f"{mark} {outcome}", style=colour)
 
 
-def verdicts(rows: Sequence[dict[str, Any]]) -> Table:
-    """One line per claim."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("finding", no_wrap=True)
-    table.add_column("numbers")
-    table.add_column("claim", overflow="fold")
-    table.add_column("where")
-    table.add_column("scale")
-    table.add_column("seeds", justify="right")
-    table.add_column("core-seconds", justify="right")
-    for row in rows:
-        table.add_row(
+def verdicts(rows: Sequence[dict[str, Any]]) -> list[Text]:
+    """A heading, then a line per claim with its name last: it may be long, and is not cut."""
+    heading = ("finding", "numbers", "seeds", "core-s", "claim")
+    lines = [[Text(name, "bold") for name in heading]]
+    lines += [
+        [
             badge(row["outcome"]),
-            words.agreement(row["numbers"]),
-            row["claim"],
-            row["where"],
-            row["scale"],
-            str(row["seeds"] or "–"),
-            f"{row['seconds']:.0f}" if row["evidence"] else "–",
-        )
-    return table
+            Text(words.agreement(row["numbers"])),
+            Text(str(row["seeds"] or "–")),
+            Text(f"{row['seconds']:.0f}" if row["evidence"] else "–"),
+            Text(row["claim"]),
+        ]
+        for row in rows
+    ]
+    for place in range(len(heading) - 1):
+        widest = max(line[place].cell_len for line in lines)
+        for line in lines:
+            line[place].pad_right(widest - line[place].cell_len)
+    return [Text("  ").join(line) for line in lines]
 
 
 def read(row: dict[str, Any]) -> list[Evidence]:

@@ -35,27 +35,32 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
     """Every verdict with its evidence, then one line each."""
     screen = console()
     for row in rows:
-        screen.print(badge(row["outcome"]), f"[bold]{row['claim']}[/]", f"[dim]{row['where']}[/]")
-        if numbers := words.agreement(row["numbers"]):
-            screen.print(f"  numbers: {numbers} with the paper's", highlight=False)
-        # no markup: [brackets] in a text are its own
-        screen.print(f"  {row['says']}", highlight=False, markup=False)
-        if row["untested"]:
-            screen.print(f"  not tested here: {row['untested']}", markup=False)
-        for text in row["failures"]:
-            screen.print(f"  {text}", style="yellow", markup=False)
-        if row["evidence"]:
-            screen.print(evidence(row))
-        if few := too_few(row["seeds"], read(row)):
-            screen.print(f"  {few}", style="yellow")
-        if row["exact"]:
-            screen.print(f"  exact: {row['exact']}", style="dim", markup=False)
-        if row["would_decide"]:
-            screen.print(f"  to decide it: {row['would_decide']}", style="yellow", markup=False)
-        screen.print()
+        _show_verdict(screen, row)
     if len(rows) > 1:
-        screen.print(verdicts(rows))
+        for line in verdicts(rows):
+            screen.print(line, soft_wrap=True)
         screen.print(f"{len(rows)} claims: {tally(rows)}")
+
+
+def _show_verdict(screen: Console, row: dict[str, Any]) -> None:
+    screen.print(badge(row["outcome"]), f"[bold]{row['claim']}[/]", f"[dim]{row['where']}[/]")
+    if numbers := words.agreement(row["numbers"]):
+        screen.print(f"  numbers: {numbers} with the paper's", highlight=False)
+    # no markup: [brackets] in a text are its own
+    screen.print(f"  {row['says']}", highlight=False, markup=False)
+    if row["untested"]:
+        screen.print(f"  not tested here: {row['untested']}", markup=False)
+    for text in row["failures"]:
+        screen.print(f"  {text}", style="yellow", markup=False)
+    if row["evidence"]:
+        screen.print(evidence(row))
+    if few := too_few(row["seeds"], read(row)):
+        screen.print(f"  {few}", style="yellow")
+    if row["exact"]:
+        screen.print(f"  exact: {row['exact']}", style="dim", markup=False)
+    if row["would_decide"]:
+        screen.print(f"  to decide it: {row['would_decide']}", style="yellow", markup=False)
+    screen.print()
 
 
 def show_list(rows: Sequence[dict[str, Any]]) -> None:
