@@ -19,7 +19,7 @@ import jax
 from ..core import evaluations
 from ..core.evaluations import Log
 from ..core.external import AnyExperiment, External
-from ..core.fields import Component, ConfigError, did_you_mean
+from ..core.fields import Component, ConfigError, Described, described, did_you_mean
 from ..core.types import Experiment
 from .modules import PACKAGE, known_as, loaded, spec_of
 from .sources import Code, code_of
@@ -174,6 +174,15 @@ def value_at(thing: Any, path: str) -> Any:
     for name in path.split("."):
         thing = (_children(thing) or {}).get(name)
     return thing if _children(thing) is None else None
+
+
+def field_at(thing: Any, path: str) -> Described | None:
+    """What the field at a path means, and what it may be; nothing of what is no field."""
+    *above, last = path.split(".")
+    for name in above:
+        thing = (_children(thing) or {}).get(name)
+    known = described(type(thing)) if isinstance(thing, Component) else []
+    return next((field for field in known if field.name == last), None)
 
 
 def _children(thing: Any) -> dict[str, Any] | None:

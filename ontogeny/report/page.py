@@ -23,8 +23,9 @@ from ..claims.status import Standing, last_said, standing
 from ..core import words
 from ..core.decision import quantile
 from ..core.evidence import Evidence
+from ..core.external import AnyExperiment
 from ..engine.files import write_whole
-from ..engine.serialize import digest, paths, record, serialize
+from ..engine.serialize import digest, field_at, paths, record, serialize
 from ..engine.store import Store
 from . import tables
 from .interval_plot import interval_plot
@@ -207,9 +208,18 @@ def _live_section(standing: Standing, swept: Sequence[Mapping[str, Any]]) -> dic
     experiments = claim.named(scale)
     asked = {"claim": claim.name, "scale": str(scale)}
     runs = {name: urlencode(asked | {"name": name}) for name in experiments}
-    fields = {path: value for each in experiments.values() for path, value in paths(each).items()}
-    section = _section(standing, runs, swept)
-    return section | {"fields": {path: _text(value) for path, value in fields.items()}}
+    fields = {
+        path: {"value": _text(value), "meaning": _meaning(each, path)}
+        for each in experiments.values()
+        for path, value in paths(each).items()
+    }
+    return _section(standing, runs, swept) | {"fields": fields}
+
+
+def _meaning(experiment: AnyExperiment, path: str) -> str:
+    """What a field means, and what it may be."""
+    field = field_at(experiment, path)
+    return "; ".join(filter(None, [field.doc, field.allowed])) if field else ""
 
 
 def _text(value: Any) -> str:

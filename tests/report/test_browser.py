@@ -205,6 +205,7 @@ def test_the_explorer_says_what_is_wrong_and_follows_what_it_starts(browser, ser
     page.evaluate(f"location.hash = {CLAIM!r}")
     form = page.locator("section.open form.sweep")
     form.locator("select[name=path]").select_option("task.tuples")
+    assert "how many tuples (s, t, b, c); a whole number" in form.locator("p.meaning").inner_text()
     form.locator("input[name=values]").fill("-4")
     form.locator("button[name=sweep]").click()
     form.locator("output.failed").wait_for()

@@ -199,10 +199,11 @@ explore.form = (section) => {
       "select",
       { name, "aria-label": name === "path" ? "setting to sweep" : "second setting" },
       lab.element("option", { value: "", text: name === "path" ? "a setting" : "no second setting" }),
-      ...Object.entries(fields).map(([path, value]) =>
-        lab.element("option", { value: path, text: `${path} (${value})` }),
+      ...Object.entries(fields).map(([path, { value, meaning }]) =>
+        lab.element("option", { value: path, text: `${path} (${value})`, title: meaning }),
       ),
     );
+  const meaning = lab.element("p", { class: "soft meaning" });
   const values = (name) =>
     lab.element("input", {
       name,
@@ -232,7 +233,15 @@ explore.form = (section) => {
     lab.element("button", { name: "sweep", text: "run" }),
     lab.element("button", { name: "judge", type: "button", text: "judge unchanged" }),
     status,
+    meaning,
   );
+  form.addEventListener("change", () => {
+    const chosen = [form.elements.path.value, form.elements.path2.value];
+    const told = chosen.filter((path) => fields[path]?.meaning);
+    meaning.replaceChildren(
+      ...told.flatMap((path) => [lab.element("code", { text: path }), ` ${fields[path].meaning} `]),
+    );
+  });
   const start = async (sweep) => {
     try {
       const { words } = await (

@@ -181,9 +181,14 @@ page.curves = (runs, logarithmic = false) => {
   return parts;
 };
 
+// Whether evaluations are log-spaced: the first steps are a tenth of an even share, or less.
+const logSpaced = ({ steps }) =>
+  steps.length > 4 && steps[1] * (steps.length - 1) < 0.1 * steps[steps.length - 1];
+
 page.runs = (runs) => {
   const box = lab.element("div"),
     logarithmic = lab.element("input", { type: "checkbox" });
+  logarithmic.checked = runs.some(([, { probes }]) => Object.values(probes).some(logSpaced));
   const fill = () => box.replaceChildren(...page.curves(runs, logarithmic.checked));
   logarithmic.addEventListener("change", fill);
   fill();
