@@ -57,7 +57,7 @@ def test_its_claims_are_shown_judged_swept_and_drawn(place):
     assert "first step with accuracy above 0.9 rises along 1, 2, 3, 4" in shown
     assert "2 claims: 2 supported" in told("judge", place)
     swept = told("sweep", place)
-    (drawn,) = re.findall(r"^    (training.0.weight_decay  0 .*?)\n\n", TEXT, flags=re.S | re.M)
+    (drawn,) = re.findall(r"^    (training.0.weight_decay  0.1 .*?)\n\n", TEXT, flags=re.S | re.M)
     assert all(line.strip() in swept for line in drawn.splitlines())
     told("figures", place)
     assert list((place / "figures").rglob("*.pdf"))

@@ -184,7 +184,7 @@ def _train(experiment: Experiment, runs: int, repeats: int) -> dict[str, float]:
     # as the engine would: small models together, large ones one after the other
     width = program.side_by_side(runs, flops)
     stacked = jax.tree.map(lambda leaf: jnp.full(width, leaf), experiment)
-    active, start = jnp.ones(width, bool), jnp.asarray(0)
+    active, start, steps = jnp.ones(width, bool), jnp.asarray(0), jnp.asarray(stage.steps)
     rows = [jnp.arange(first, first + width) for first in range(0, runs, width)]
     began = [program.begin_all(stacked, seeds) for seeds in rows]
     states = [program.enter_all(stacked, *row, stage=0) for row in zip(rows, began, strict=True)]
@@ -193,14 +193,14 @@ def _train(experiment: Experiment, runs: int, repeats: int) -> dict[str, float]:
         for index, seeds in enumerate(rows):
             before = states[index]
             states[index] = program.advance_all(
-                stacked, seeds, before, start, active, 0, stage.steps
+                stacked, seeds, before, start, steps, active, stage=0
             )
         jax.block_until_ready(states)
 
     training, product = _fastest([advance, _product()], max(2, repeats // runs))
-    steps = runs * stage.steps / training
-    gflops, peak = steps * flops / 1e9, 2 * _GEMM**3 / product / 1e9
-    return {"steps": steps, "gflops": gflops, "fraction": gflops / peak}
+    pace = runs * stage.steps / training
+    gflops, peak = pace * flops / 1e9, 2 * _GEMM**3 / product / 1e9
+    return {"steps": pace, "gflops": gflops, "fraction": gflops / peak}
 
 
 def _fastest(works: list[Callable[[], Any]], repeats: int) -> list[float]:

@@ -20,7 +20,7 @@ from . import verdict as judging
 from .claim import Claim
 from .find import find, find_one
 from .scale import Scale
-from .status import remember, status
+from .status import remember, standing_of, status
 from .sweep import Sweep
 from .verdict import Verdict
 
@@ -105,12 +105,11 @@ class Listed:
 
     @property
     def standing(self) -> str:
-        """The outcome in words."""
-        changed = ", before a change" if self.stale else ""
-        return f"{self.outcome or 'not judged'}{self.scale and f' ({self.scale}{changed})'}"
+        """One word for what is known of it: an outcome, that it is stale, or that it has none."""
+        return standing_of({"stale": self.stale, "outcome": self.outcome})
 
     def __str__(self) -> str:
-        return f"{self.standing:24} {self.name}"
+        return f"{self.standing:12} {self.name}"
 
 
 class Listing(_Rows[Listed]):

@@ -74,6 +74,9 @@ class Claim:
     home: Home = Home()  # noqa: RUF009 a tuple: nobody can change it
     of: str = ""  # the pretrained model that it is asked of, where that is for the asker to say
     _made: dict[Scale, Flat] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _departures: dict[Scale, list[str]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def named(self, scale: Scale) -> dict[str, AnyExperiment]:
         """Its experiments by name; those of a sweep are called `argument value`."""
@@ -88,8 +91,10 @@ class Claim:
 
     def departures_at(self, scale: Scale) -> list[str]:
         """In what our setting differs from the paper's: computed for fields, told for the rest."""
-        computed = departures(self.named(scale), self.named(Scale.PAPER))
-        return [*(computed if self.evidence else ()), *self.departures]
+        if scale not in self._departures:
+            known = departures(self.named(scale), self.named(Scale.PAPER)) if self.evidence else ()
+            self._departures[scale] = [*known, *self.departures]
+        return self._departures[scale]
 
     def digest(self, scale: Scale) -> str:
         """Changes when what the claim runs changes."""

@@ -110,6 +110,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def counted(number: int, what: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
 def in_bytes(size: float) -> str:
     """A size as a person says it."""
     for unit in ("B", "kB", "MB"):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.words import duration
+from ..core.words import counted, duration
 from .schedule import OutOfTime, Progress
 from .store import Store
 from .units import News, Unit
@@ -165,7 +165,8 @@ class Plain(Counted):
     def planned(self, units: Sequence[Unit], workers: int) -> None:
         super().planned(units, workers)
         runs = sum(len(unit.specs) for unit in units)
-        self._say(f"running {runs} runs in {len(units)} units on {workers} workers: {self.left}")
+        many = (counted(runs, "run"), counted(len(units), "unit"), counted(workers, "worker"))
+        self._say("running {} in {} on {}: {}".format(*many, self.left))
 
     def evaluated(self, unit: Unit, news: News) -> None:
         super().evaluated(unit, news)

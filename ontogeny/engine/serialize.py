@@ -19,7 +19,7 @@ import jax
 from ..core import evaluations
 from ..core.evaluations import Log
 from ..core.external import AnyExperiment, External
-from ..core.fields import Component, ConfigError, Described, described, did_you_mean
+from ..core.fields import Component, ConfigError, did_you_mean
 from ..core.types import Experiment
 from .modules import PACKAGE, known_as, loaded, spec_of
 from .sources import Code, code_of
@@ -158,15 +158,21 @@ def components_of(thing: Any) -> Iterator[Component]:
 # ---------------------------------------------------------------------------------- edit by path
 
 
-def paths(thing: Any, prefix: str = "") -> dict[str, Any]:
-    """Every value one may set, by its path: `task.ratio`, `training.0.learning_rate`, `looks`."""
+def paths(thing: Any) -> dict[str, Any]:
+    """Every value one may set, by its path: `task.ratio`, `training.0.learning_rate`."""
+    return {path: value for path, value, _ in settings(thing)}
+
+
+def settings(thing: Any, prefix: str = "", owner: str = "") -> Iterator[tuple[str, Any, str]]:
+    """Every value one may set: its path, itself, and the name of the class that has it."""
     children = _children(thing)
     if children is None:
-        return {} if thing is None else {prefix: thing}
-    found: dict[str, Any] = {}
+        if thing is not None:
+            yield prefix, thing, owner
+        return
+    own = type(thing).__name__ if isinstance(thing, Component) else ""
     for name, value in children.items():
-        found |= paths(value, f"{prefix}.{name}" if prefix else name)
-    return found
+        yield from settings(value, f"{prefix}.{name}" if prefix else name, own)
 
 
 def value_at(thing: Any, path: str) -> Any:
@@ -174,15 +180,6 @@ def value_at(thing: Any, path: str) -> Any:
     for name in path.split("."):
         thing = (_children(thing) or {}).get(name)
     return thing if _children(thing) is None else None
-
-
-def field_at(thing: Any, path: str) -> Described | None:
-    """What the field at a path means, and what it may be; nothing of what is no field."""
-    *above, last = path.split(".")
-    for name in above:
-        thing = (_children(thing) or {}).get(name)
-    known = described(type(thing)) if isinstance(thing, Component) else []
-    return next((field for field in known if field.name == last), None)
 
 
 def _children(thing: Any) -> dict[str, Any] | None:

@@ -81,11 +81,10 @@ def documented(component: type[Component]) -> list[str]:
     """Its docstring without the list of fields; that of its file if it is all that is there."""
     own = (inspect.getdoc(component) or "").partition("\n\nFields:")[0]
     paragraphs = own.split("\n\n")
-    module = sys.modules[component.__module__]
-    beside = [each for each in _below(Component) if each.__module__ == module.__name__]
+    beside = [each for each in _below(Component) if each.__module__ == component.__module__]
     public = [each for each in beside if each.__name__ in dir(ontogeny)]
     if public == [component] and issubclass(component, Task | Model):
-        paragraphs += (inspect.getdoc(module) or "").split("\n\n")
+        paragraphs += (sys.modules[component.__module__].__doc__ or "").split("\n\n")
     return paragraphs
 
 

@@ -5,7 +5,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,9 +23,9 @@ from ..claims.status import Standing, last_said, standing
 from ..core import words
 from ..core.decision import quantile
 from ..core.evidence import Evidence
-from ..core.external import AnyExperiment
+from ..core.fields import described
 from ..engine.files import write_whole
-from ..engine.serialize import digest, field_at, paths, record, serialize
+from ..engine.serialize import components_of, digest, record, serialize, settings
 from ..engine.store import Store
 from . import tables
 from .interval_plot import interval_plot
@@ -104,7 +104,8 @@ def _live_page(
 ) -> str:
     """The same for the explorer, which serves runs on request."""
     sections = [_live_section(each, swept) for each in standings]
-    return _render(sections, notes, live=True, unjudged=[], runs={})
+    facts = {"meanings": _meanings(each.claim for each in standings)}
+    return _render(sections, notes, live=True, unjudged=[], runs={}, facts=facts)
 
 
 def live_section(standing: Standing, swept: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -127,7 +128,8 @@ def _render(sections: Sequence[dict[str, Any]], notes: Mapping[str, Any], **part
             tally=tables.tally(verdicts),
             notes=notes,
             # the page draws bands itself, and JavaScript has no Student's quantiles
-            facts={"quantiles": [quantile(n) for n in range(1, 64)], "live": live},
+            facts={"quantiles": [quantile(n) for n in range(1, 64)], "live": live}
+            | parts.pop("facts", {}),
             models=models(),
             # not escaped: these are our own files, and the policy has their hashes
             css=Markup(_web("page.css")),
@@ -209,17 +211,24 @@ def _live_section(standing: Standing, swept: Sequence[Mapping[str, Any]]) -> dic
     asked = {"claim": claim.name, "scale": str(scale)}
     runs = {name: urlencode(asked | {"name": name}) for name in experiments}
     fields = {
-        path: {"value": _text(value), "meaning": _meaning(each, path)}
+        path: {"value": _text(value), "of": owner}
         for each in experiments.values()
-        for path, value in paths(each).items()
+        for path, value, owner in settings(each)
     }
     return _section(standing, runs, swept) | {"fields": fields}
 
 
-def _meaning(experiment: AnyExperiment, path: str) -> str:
-    """What a field means, and what it may be."""
-    field = field_at(experiment, path)
-    return "; ".join(filter(None, [field.doc, field.allowed])) if field else ""
+def _meanings(claims: Iterable[Claim]) -> dict[str, dict[str, str]]:
+    """What the fields of a claim's components mean, and what they may be, by the class."""
+    experiments = (each for claim in claims for each in claim.named(Scale.LAPTOP).values())
+    kinds = {type(part) for each in experiments for part in components_of(each)}
+    return {
+        kind.__name__: {
+            field.name: "; ".join(filter(None, [field.doc, field.allowed]))
+            for field in described(kind)
+        }
+        for kind in kinds
+    }
 
 
 def _text(value: Any) -> str:

@@ -52,7 +52,7 @@ def test_nothing_is_shown_where_nobody_watches_or_wants_it(notebook, monkeypatch
     execute({"x": tiny()}, seeds=1)
     assert not notebook and capfd.readouterr() == ("", "")
     execute({"x": tiny()}, seeds=1, progress=True)
-    assert "running 1 runs" in capfd.readouterr().err
+    assert "running 1 run in" in capfd.readouterr().err
 
 
 def test_a_terminal_shows_bars_and_leaves_nothing(monkeypatch):

@@ -103,7 +103,10 @@ def test_what_is_no_model_is_refused(tmp_path, code, words):
         check(source_of(f"{file}:Model"))
 
 
-@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.stem)
+ARCHITECTURES = [x for x in sorted(EXAMPLES.glob("*.py")) if "class Model(" in x.read_text()]
+
+
+@pytest.mark.parametrize("file", ARCHITECTURES, ids=lambda file: file.stem)
 def test_the_examples_are_sound_and_of_the_size_that_is_compared(file):
     kind, size = check(source_of(f"{file}:Model"))
     assert kind == ("torch" if file.stem.startswith("torch") else "equinox")

@@ -1,11 +1,12 @@
 """What the task, the model and the probes promise, and that the claims can be judged."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import pytest
-from ontogeny import Moment, Outcome, Scale, execute, judge
-from ontogeny.claims.find import find
+from ontogeny import Moment, Outcome, judge
 
 from grokking.model import SquareMLP
 from grokking.probes import FourierConcentration, SquaredWeights
@@ -59,10 +60,10 @@ def test_cosines_add() -> None:
     assert jnp.all(jnp.argmax(outputs.outputs, axis=-1) == batch.targets)
 
 
-def test_every_claim_can_be_judged() -> None:
-    claims = [*find(["grokking"]), *find(["progress-measures"])]
-    assert len(claims) == 5
+def test_every_claim_can_be_judged(tmp_path: Path) -> None:
     # at the scale `smoke` there are a few steps, which decide nothing
-    for verdict in judge(claims, execute, Scale.SMOKE, seeds=2):
+    verdicts = judge(["grokking", "progress-measures"], scale="smoke", seeds=2, store=tmp_path)
+    assert len(verdicts) == 5
+    for verdict in verdicts:
         assert verdict.evidence and not verdict.failed
         assert verdict.outcome in list(Outcome)

@@ -199,10 +199,11 @@ explore.form = (section) => {
       "select",
       { name, "aria-label": name === "path" ? "setting to sweep" : "second setting" },
       lab.element("option", { value: "", text: name === "path" ? "a setting" : "no second setting" }),
-      ...Object.entries(fields).map(([path, { value, meaning }]) =>
-        lab.element("option", { value: path, text: `${path} (${value})`, title: meaning }),
+      ...Object.entries(fields).map(([path, { value }]) =>
+        lab.element("option", { value: path, text: `${path} (${value})` }),
       ),
     );
+  const meaningOf = (path) => lab.facts.meanings[fields[path]?.of]?.[path.split(".").pop()];
   const meaning = lab.element("p", { class: "soft meaning" });
   const values = (name) =>
     lab.element("input", {
@@ -236,10 +237,9 @@ explore.form = (section) => {
     meaning,
   );
   form.addEventListener("change", () => {
-    const chosen = [form.elements.path.value, form.elements.path2.value];
-    const told = chosen.filter((path) => fields[path]?.meaning);
+    const told = [form.elements.path.value, form.elements.path2.value].filter(meaningOf);
     meaning.replaceChildren(
-      ...told.flatMap((path) => [lab.element("code", { text: path }), ` ${fields[path].meaning} `]),
+      ...told.flatMap((path) => [lab.element("code", { text: path }), ` ${meaningOf(path)} `]),
     );
   });
   const start = async (sweep) => {

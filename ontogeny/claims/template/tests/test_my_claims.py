@@ -1,10 +1,11 @@
 """What the task and the probe promise, and that the claims can be judged."""
 
+from pathlib import Path
+
 import jax.numpy as jnp
 import jax.random as jr
 import pytest
-from ontogeny import Moment, Scale, TokenSum, execute, judge
-from ontogeny.claims.find import find
+from ontogeny import Moment, TokenSum, judge
 
 from my_claims.probes import Lead
 from my_claims.task import Majority
@@ -29,9 +30,9 @@ def test_the_lead_is_that_of_the_right_answer() -> None:
     assert Lead()(now) == pytest.approx(float(batch.mean(abs(2 * ones - 3))), rel=1e-5)
 
 
-def test_the_claims_can_be_judged() -> None:
-    claims = find(["my_claims"])
-    assert len(claims) == 2
+def test_the_claims_can_be_judged(tmp_path: Path) -> None:
     # at the scale `smoke` there are a few steps, which decide nothing
-    for verdict in judge(claims, execute, Scale.SMOKE, seeds=2):
+    verdicts = judge("my_claims", scale="smoke", seeds=2, store=tmp_path)
+    assert len(verdicts) == 2
+    for verdict in verdicts:
         assert verdict.evidence and not verdict.failed
