@@ -13,7 +13,6 @@ from ..core.notebook import frame, table
 from ..engine.display import shown
 from ..engine.execute import execute, recall
 from ..engine.schedule import Pool, Progress
-from ..engine.serialize import digest
 from ..engine.store import Store
 from . import sweep as sweeping
 from . import verdict as judging
@@ -189,9 +188,7 @@ def sweep(
         runner = partial(execute, workers=workers, on=on, store=kept, progress=watch)
         found = sweeping.sweep(chosen, runner, changed, grid, size, seeds)
     if grid:
-        record = sweeping.as_record(found, changed, size)
-        asked = {key: record[key] for key in ("claim", "scale", "seeds", "changes", "sweeps")}
-        kept.save_variation(digest(asked), record)
+        sweeping.remember(kept, found, changed, size)
     return found
 
 

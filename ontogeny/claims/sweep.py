@@ -13,7 +13,8 @@ from ..core.external import AnyExperiment
 from ..core.fields import ConfigError, did_you_mean
 from ..core.notebook import frame, table
 from ..core.run import Run
-from ..engine.serialize import edit, paths, value_at
+from ..engine.serialize import digest, edit, paths, value_at
+from ..engine.store import Store
 from .claim import Claim
 from .scale import Scale
 from .verdict import Verdict, weigh
@@ -253,6 +254,13 @@ def as_json(variation: Sweep) -> list[dict[str, Any]]:
         {"changes": list(verdict.changes), **verdict.as_json()}
         for verdict in variation.verdicts.values()
     ]
+
+
+def remember(store: Store, found: Sweep, changes: list[Change], scale: Scale) -> None:
+    """Keeps a sweep, named by what was asked: the same sweep again replaces its record."""
+    record = as_record(found, changes, scale)
+    asked = {key: record[key] for key in ("claim", "scale", "seeds", "changes", "sweeps")}
+    store.save_variation(digest(asked), record)
 
 
 def as_record(variation: Sweep, changes: list[Change], scale: Scale) -> dict[str, Any]:

@@ -182,7 +182,6 @@ def sweep(
     from ..claims import sweep as sweeps_of
     from ..claims.find import find_one
     from ..engine.files import write_whole
-    from ..engine.serialize import digest
     from ..report import figures
     from ..report.sweeps import show_sweep
     from ..report.terminal import console
@@ -199,10 +198,7 @@ def sweep(
     figure = figures.sweep(found)
     with saving() as save:
         if sweeps:
-            record = sweeps_of.as_record(found, changes, size)
-            # named by what was asked: the same sweep again replaces its record
-            asked = {key: record[key] for key in ("claim", "scale", "seeds", "changes", "sweeps")}
-            save("the sweep", opened.save_variation, digest(asked), record)
+            save("the sweep", sweeps_of.remember, opened, found, changes, size)
         if json_:
             text = json.dumps(sweeps_of.as_json(found), indent=1) + "\n"
             save(f"--json {json_}", write_whole, json_, text)
