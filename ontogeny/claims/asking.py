@@ -18,7 +18,7 @@ from . import sweep as sweeping
 from . import verdict as judging
 from .claim import Claim
 from .find import find, find_one
-from .scale import Scale
+from .scale import Scale, scale_of
 from .status import remember, standing_of, status
 from .sweep import Sweep
 from .verdict import Verdict
@@ -156,7 +156,7 @@ def judge(
     line, `$ONTOGENY_STORE` or `.ontogeny`. With `workers=0` all happens in this process.
     """
     found = find([]) if claims is None else _found(claims)
-    size, kept = _scale(scale), _kept(store)
+    size, kept = scale_of(scale), _kept(store)
     with shown(progress, kept) as watch:
         runner = partial(execute, workers=workers, on=on, store=kept, progress=watch)
         verdicts = judging.judge(found, runner, size, seeds, partial(recall, store=kept))
@@ -179,7 +179,7 @@ def sweep(
 ) -> Sweep:
     """Judges a claim at every point of one or two sweeps, with settings changed, as `ontogeny
     sweep` does: `sweep("attention_stays_balanced", {"task.ratio": [1, 2, 4]})`."""
-    (chosen,), size, kept = _found(claim, one=True), _scale(scale), _kept(store)
+    (chosen,), size, kept = _found(claim, one=True), scale_of(scale), _kept(store)
     changed = [sweeping.parse_change(f"{path}={_text(x)}") for path, x in (changes or {}).items()]
     grid = sweeping.parse_sweeps(
         f"{path}={','.join(map(_text, values))}" for path, values in (sweeps or {}).items()
@@ -200,7 +200,7 @@ def list(
 ) -> Listing:
     """The claims, each with the last verdict on it that the store has, as `ontogeny list` has
     them."""
-    size, kept = None if scale is None else _scale(scale), _kept(store)
+    size, kept = None if scale is None else scale_of(scale), _kept(store)
     found = [(claim, status(claim, kept, size)) for claim in _found(claims)]
     return Listing(
         [Listed(claim, row["outcome"], row["scale"], row["stale"]) for claim, row in found]
@@ -220,13 +220,6 @@ def _found(asked: Asked | Sequence[Asked], one: bool = False) -> Sequence[Claim]
             raise ConfigError(f"a claim is named, or given itself, not {each!r}")
         found |= {claim.name: claim for claim in ([find_one(name)] if one else find([name]))}
     return tuple(found.values())
-
-
-def _scale(scale: str | Scale) -> Scale:
-    known = tuple(map(str, Scale))
-    if str(scale) not in known:
-        raise ConfigError(f"unknown scale {str(scale)!r}: {did_you_mean(str(scale), known)}")
-    return Scale(str(scale))
 
 
 def _kept(store: Place) -> Store:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from ..core.external import AnyExperiment
+from ..core.fields import ConfigError, did_you_mean
 from ..core.types import Experiment, Solver
 
 Sized = TypeVar("Sized")
@@ -18,6 +19,14 @@ class Scale(StrEnum):
     LAPTOP = "laptop"
     PAPER = "paper"
     SMOKE = "smoke"
+
+
+def scale_of(word: str) -> Scale:
+    """The scale of this name."""
+    known = list(map(str, Scale))
+    if str(word) not in known:
+        raise ConfigError(f"unknown scale {str(word)!r}: {did_you_mean(str(word), known)}")
+    return Scale(str(word))
 
 
 JUDGED = (Scale.LAPTOP, Scale.PAPER)  # whose verdicts count
