@@ -16,6 +16,7 @@ from ..engine.schedule import Pool, Progress
 from ..engine.store import Store
 from . import sweep as sweeping
 from . import verdict as judging
+from .changes import parse_change
 from .claim import Claim
 from .find import find, find_one
 from .scale import Scale, scale_of
@@ -180,7 +181,7 @@ def sweep(
     """Judges a claim at every point of one or two sweeps, with settings changed, as `ontogeny
     sweep` does: `sweep("attention_stays_balanced", {"task.ratio": [1, 2, 4]})`."""
     (chosen,), size, kept = _found(claim, one=True), scale_of(scale), _kept(store)
-    changed = [sweeping.parse_change(f"{path}={_text(x)}") for path, x in (changes or {}).items()]
+    changed = [parse_change(f"{path}={_text(x)}") for path, x in (changes or {}).items()]
     grid = sweeping.parse_sweeps(
         f"{path}={','.join(map(_text, values))}" for path, values in (sweeps or {}).items()
     )

@@ -14,10 +14,10 @@ from ..engine.execute import recall
 from ..engine.files import read_json
 from ..engine.serialize import digest, record
 from ..engine.store import Store
+from .changes import changed, parse_change
 from .claim import Claim, all_claims
 from .find import find
 from .scale import JUDGED, Scale
-from .sweep import changed, parse_change
 from .verdict import Verdict, weigh
 
 
@@ -159,7 +159,7 @@ def swept(store: Store) -> dict[str, list[str]]:
             changes = [*known["changes"], *(f"{path}={value}" for path, value in values)]
             try:
                 experiments = claim.named(Scale(known["scale"]))
-                made = changed(claim, experiments, [parse_change(text) for text in changes])
+                made = changed(claim.name, experiments, [parse_change(text) for text in changes])
             except ValueError:  # of a claim, a field or a scale that there was
                 continue
             for name, experiment in made.items():

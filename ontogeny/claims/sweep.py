@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import words
 from ..core.external import AnyExperiment
-from ..core.fields import ConfigError, did_you_mean
+from ..core.fields import ConfigError
 from ..core.notebook import frame, table
 from ..core.run import Run
-from ..engine.serialize import digest, edit, paths, value_at
+from ..engine.serialize import digest
 from ..engine.store import Store
+from .changes import Change, changed, parse_change, shortened
 from .claim import Claim
 from .scale import Scale
 from .verdict import Verdict, weigh
@@ -23,18 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST = 10_000  # points of a grid
-LONGEST = 1000  # characters of a change
-
-
-@dataclass(frozen=True)
-class Change:
-    """`PATH=VALUE`, or `ARGUMENT.PATH=VALUE` for one of a claim's experiments only."""
-
-    path: str
-    value: str
-
-    def __str__(self) -> str:
-        return f"{self.path}={self.value}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,26 +115,12 @@ def _everywhere(path: str, outcomes: Mapping[str, str]) -> str:
     return f"{outcome} from {path} = {values[0]} to {values[-1]}: it does not flip in this range"
 
 
-def parse_change(text: str) -> Change:
-    """Reads `PATH=VALUE`."""
-    if len(text) > LONGEST:
-        raise ConfigError(
-            f"{_short(text)} has {len(text)} characters: at most {LONGEST} make a change"
-        )
-    path, equals, value = (part.strip() for part in text.partition("="))
-    if not equals or not path or not value:
-        raise ConfigError(f"{text!r} is not PATH=VALUE")
-    if not text.isprintable():
-        raise ConfigError(f"{text!r} has a sign that cannot be typed")
-    return Change(path, value)
-
-
 def parse_sweep(text: str) -> tuple[str, list[str]]:
     """Reads `PATH=a,b,c`."""
     path, _, listed = text.partition("=")
     values = [value.strip() for value in listed.split(",")]
     if listed and ("" in values or len(set(values)) < len(values)):
-        raise ConfigError(f"{_short(text)}: the values of a sweep must be there and differ")
+        raise ConfigError(f"{shortened(text)}: the values of a sweep must be there and differ")
     changes = [parse_change(f"{path}={value}") for value in values]
     return changes[0].path, values
 
@@ -178,37 +153,6 @@ def check_grid(sweeps: Mapping[str, list[str]]) -> None:
         )
 
 
-def _short(text: str) -> str:
-    """A text as an error says it back."""
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
-
-
-def changed(
-    claim: Claim, experiments: Mapping[str, AnyExperiment], changes: list[Change]
-) -> dict[str, AnyExperiment]:
-    """A claim's experiments after the changes; each must fit at least one of them."""
-    result = dict(experiments)
-    for change in changes:
-        argument, _, rest = change.path.partition(".")
-        narrowed = argument in claim.experiments
-        path = rest if narrowed else change.path
-        concerned = [
-            name
-            for name, experiment in result.items()
-            if (not narrowed or name.split(" ")[0] == argument)
-            and value_at(experiment, path) is not None
-        ]
-        if not concerned:
-            known = {p for experiment in result.values() for p in paths(experiment)}
-            known |= {f"{name}.{p}" for name in claim.experiments for p in list(known)}
-            raise ConfigError(
-                f"{claim.name} has no field {change.path!r}: {did_you_mean(change.path, known)}"
-            )
-        for name in concerned:
-            result[name] = edit(result[name], path, change.value)
-    return result
-
-
 def sweep(
     claim: Claim,
     execute: Callable[[Mapping[str, AnyExperiment], int], Mapping[str, Run]],
@@ -223,10 +167,10 @@ def sweep(
     check_grid(sweeps)
     n = claim.seeds.least if seeds is None else seeds
     wanted: dict[tuple[str, ...], dict[str, AnyExperiment]]
-    wanted = {(): changed(claim, claim.named(scale), changes)}
+    wanted = {(): changed(claim.name, claim.named(scale), changes)}
     for path, values in sweeps.items():
         wanted = {
-            (*point, value): changed(claim, experiments, [Change(path, value)])
+            (*point, value): changed(claim.name, experiments, [Change(path, value)])
             for point, experiments in wanted.items()
             for value in values
         }

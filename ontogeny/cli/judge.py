@@ -180,6 +180,7 @@ def sweep(
     Two sweeps make a phase diagram.
     """
     from ..claims import sweep as sweeps_of
+    from ..claims.changes import parse_change
     from ..claims.find import find_one
     from ..engine.files import write_whole
     from ..report import figures
@@ -189,7 +190,7 @@ def sweep(
     add_claims(claims)
     chosen, opened, size = find_one(claim), store_at(store), scale_of(scale)
     json_, out = output_file(json_), figure_file(out)
-    changes = [sweeps_of.parse_change(text) for text in set_ or []]
+    changes = [parse_change(text) for text in set_ or []]
     sweeps = sweeps_of.parse_sweeps(sweep or [])
     with executor(opened, workers, on) as execute:
         found = sweeps_of.sweep(chosen, execute, changes, sweeps, size, seeds)

@@ -53,10 +53,11 @@ def llm(
     store: StorePath = None,
 ) -> None:
     """Judge a claim about pretrained language models on one of them (extra [llm])."""
+    from ..claims.changes import parse_change
     from ..claims.pretrained import asked_of
     from ..claims.scale import Scale
     from ..claims.status import remember
-    from ..claims.sweep import parse_change, sweep
+    from ..claims.sweep import sweep
     from ..claims.verdict import write_json
     from ..engine.files import write_whole
     from ..llm.download import DEFAULT

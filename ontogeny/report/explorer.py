@@ -14,12 +14,13 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
+from ..claims.changes import changed, parse_change
 from ..claims.claim import Claim, all_claims
 from ..claims.find import find_one
 from ..claims.outside import given
 from ..claims.scale import Scale
 from ..claims.status import last_said
-from ..claims.sweep import as_typed, changed, parse_change, parse_sweeps
+from ..claims.sweep import as_typed, parse_sweeps
 from ..core.external import AnyExperiment
 from ..core.fields import ConfigError, did_you_mean
 from ..engine.execute import so_far
@@ -276,7 +277,7 @@ def _scale(word: str) -> Scale:
 def _changed(claim: Claim, scale: Scale, texts: list[str]) -> dict[str, AnyExperiment]:
     if len(texts) > CHANGES:
         raise ConfigError(f"{len(texts)} changes: at most {CHANGES}")
-    return changed(claim, claim.named(scale), [parse_change(text) for text in texts])
+    return changed(claim.name, claim.named(scale), [parse_change(text) for text in texts])
 
 
 class Server(serve.Server):

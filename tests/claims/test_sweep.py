@@ -2,17 +2,10 @@
 
 import pytest
 
+from ontogeny.claims.changes import changed, parse_change
 from ontogeny.claims.find import find_one
 from ontogeny.claims.scale import Scale
-from ontogeny.claims.sweep import (
-    along,
-    as_typed,
-    changed,
-    parse_change,
-    parse_sweep,
-    parse_sweeps,
-    sweep,
-)
+from ontogeny.claims.sweep import along, as_typed, parse_sweep, parse_sweeps, sweep
 from ontogeny.core.fields import ConfigError
 
 CHEAP = find_one("gradients_have_the_stated_form")
@@ -83,7 +76,7 @@ def test_a_grid_that_is_too_large_is_refused_before_it_is_made(sweeps, reason):
 def test_text_cannot_stand_where_stages_do():
     claim = find_one("wide_attention_does_not_begin_to_copy")  # nothing is trained in it
     with pytest.raises(ConfigError, match="Stages"):
-        changed(claim, claim.named(Scale.LAPTOP), [parse_change("training=7")])
+        changed(claim.name, claim.named(Scale.LAPTOP), [parse_change("training=7")])
 
 
 def test_a_field_under_its_old_name_is_refused_with_the_new_one():
@@ -93,7 +86,7 @@ def test_a_field_under_its_old_name_is_refused_with_the_new_one():
         ("looks", "evaluations"),
     ):
         with pytest.raises(ConfigError, match=f"no field {old!r}: it is now called {new}"):
-            changed(CHEAP, CHEAP.named(Scale.LAPTOP), [parse_change(f"{old}=1")])
+            changed(CHEAP.name, CHEAP.named(Scale.LAPTOP), [parse_change(f"{old}=1")])
 
 
 S, C, U = "supported", "contradicted", "undecided"

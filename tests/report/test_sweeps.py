@@ -8,8 +8,9 @@ from rich.console import Console
 from small import tiny
 
 from ontogeny import Run, Scale, Seeds
+from ontogeny.claims.changes import parse_change
 from ontogeny.claims.claim import Claim, Paper
-from ontogeny.claims.sweep import parse_change, sweep
+from ontogeny.claims.sweep import sweep
 from ontogeny.report.sweeps import show_sweep
 
 PAPER = Paper("test", "A test", "https://example.org")
