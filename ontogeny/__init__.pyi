@@ -4,10 +4,17 @@ from .claims.asking import Listing as Listing
 from .claims.asking import Verdicts as Verdicts
 from .claims.asking import judge as judge
 from .claims.asking import list as list
+from .claims.asking import map as map
 from .claims.asking import sweep as sweep
 from .claims.claim import Claim as Claim
 from .claims.claim import Paper as Paper
 from .claims.claim import claim as claim
+from .claims.maps import Map as Map
+from .claims.region import Between as Between
+from .claims.region import Fit as Fit
+from .claims.region import OneOf as OneOf
+from .claims.region import Predicted as Predicted
+from .claims.region import Region as Region
 from .claims.scale import Scale as Scale
 from .claims.scale import Sizes as Sizes
 from .claims.sweep import Sweep as Sweep
@@ -167,6 +174,7 @@ __all__ = [
     "AttentionStack",
     "BackwardHops",
     "Batch",
+    "Between",
     "BigramGap",
     "BlockError",
     "BlockSparse",
@@ -198,6 +206,7 @@ __all__ = [
     "Facts",
     "Features",
     "FirstTokens",
+    "Fit",
     "Gap",
     "GradientDescent",
     "GradientError",
@@ -221,6 +230,7 @@ __all__ = [
     "LogitTemplates",
     "Loss",
     "MLPMemory",
+    "Map",
     "Margin",
     "MarginDescent",
     "Measurement",
@@ -238,6 +248,7 @@ __all__ = [
     "OneHotMLP",
     "OneHotPair",
     "OneLayer",
+    "OneOf",
     "OutOfContext",
     "Outcome",
     "PairResemblance",
@@ -245,6 +256,7 @@ __all__ = [
     "Parameters",
     "PermutationGap",
     "PopulationStep",
+    "Predicted",
     "PredictedAlignment",
     "PredictedTemplates",
     "PreviousTokenScore",
@@ -252,6 +264,7 @@ __all__ = [
     "Promise",
     "ReadoutDescent",
     "RecallAttention",
+    "Region",
     "RelationEntropy",
     "RelationLoss",
     "RelationMass",

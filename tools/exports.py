@@ -17,8 +17,10 @@ sys.path.insert(0, str(ROOT))
 COMPONENTS = ("tasks", "models", "training", "probes")
 # and what else one needs to build, run and judge.
 BESIDES = {
-    "claims.asking": "Listing Verdicts judge list sweep",
+    "claims.asking": "Listing Verdicts judge list map sweep",
     "claims.claim": "Claim Paper claim",
+    "claims.maps": "Map",
+    "claims.region": "Between Fit OneOf Predicted Region",
     "claims.scale": "Scale Sizes",
     "claims.sweep": "Sweep",
     "claims.verdict": "Verdict",

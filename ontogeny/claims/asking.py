@@ -19,8 +19,11 @@ from . import verdict as judging
 from .changes import parse_change
 from .claim import Claim
 from .find import find, find_one
+from .maps import Map
+from .region import parse_setting
 from .scale import Scale, scale_of
-from .status import remember, standing_of, status
+from .status import remember, remember_map, standing_of, status, with_maps
+from .survey import CELLS, SEEDS, region_of, survey
 from .sweep import Sweep
 from .verdict import Verdict
 
@@ -56,7 +59,7 @@ class _Rows(Sequence[Row]):
         return iter(self._rows)
 
     def __repr__(self) -> str:
-        return "\n".join(map(str, self._rows)) or f"no {type(self).__name__.lower()}"
+        return "\n".join(str(row) for row in self._rows) or f"no {type(self).__name__.lower()}"
 
     def _name(self, row: Row) -> str:
         raise NotImplementedError
@@ -163,7 +166,7 @@ def judge(
         verdicts = judging.judge(found, runner, size, seeds, partial(recall, store=kept))
     for each in verdicts:
         remember(kept, each)
-    return Verdicts(verdicts)
+    return Verdicts(with_maps(verdicts, kept))
 
 
 def sweep(
@@ -183,13 +186,39 @@ def sweep(
     (chosen,), size, kept = _found(claim, one=True), scale_of(scale), _kept(store)
     changed = [parse_change(f"{path}={_text(x)}") for path, x in (changes or {}).items()]
     grid = sweeping.parse_sweeps(
-        f"{path}={','.join(map(_text, values))}" for path, values in (sweeps or {}).items()
+        f"{path}={','.join(_text(x) for x in values)}" for path, values in (sweeps or {}).items()
     )
     with shown(progress, kept) as watch:
         runner = partial(execute, workers=workers, on=on, store=kept, progress=watch)
         found = sweeping.sweep(chosen, runner, changed, grid, size, seeds)
     if grid:
         sweeping.remember(kept, found, changed, size)
+    return found
+
+
+def map(
+    claim: Asked,
+    *,
+    cells: int = CELLS,
+    over: Mapping[str, str] | None = None,
+    scale: str | Scale = Scale.LAPTOP,
+    seeds: int = SEEDS,
+    workers: int = 0,
+    on: Pool | None = None,
+    store: Place = None,
+    progress: Progress | bool | None = None,
+) -> Map:
+    """Judges a claim in cells all over the settings that its paper leaves open, as `ontogeny map`
+    does; or over a region of your own: `over={"model.width": "64,128", "task.ratio": "1..8:log"}`.
+    """
+    (chosen,), size, kept = _found(claim, one=True), scale_of(scale), _kept(store)
+    own = [parse_setting(f"{path}={values}") for path, values in (over or {}).items()]
+    region = region_of(chosen, own)
+    with shown(progress, kept) as watch:
+        runner = partial(execute, workers=workers, on=on, store=kept, progress=watch)
+        found = survey(chosen, runner, region, size, cells, seeds, partial(recall, store=kept))
+    if not own:
+        remember_map(kept, found)
     return found
 
 
@@ -235,5 +264,5 @@ def _text(value: Any) -> str:
         case bool():
             return str(value).lower()
         case tuple():
-            return "+".join(map(str, value))
+            return "+".join(str(x) for x in value)
     return str(value)

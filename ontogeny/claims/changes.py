@@ -1,7 +1,7 @@
 """Changes of a claim's experiments, as one types them: `PATH=VALUE`."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -50,19 +50,32 @@ def changed(
 ) -> dict[str, AnyExperiment]:
     """Experiments after the changes; each must fit at least one of them. `what` they belong to is
     told where none fits."""
-    result = dict(experiments)
-    for change in changes:
-        concerned = places(result, change.path)
-        if not concerned:
-            known = {p for experiment in result.values() for p in paths(experiment)}
-            known |= {f"{_argument(name)}.{p}" for name in result for p in paths(result[name])}
-            raise ConfigError(
-                f"{what} has no field {change.path!r}: {did_you_mean(change.path, known)}"
-            )
-        for name, found in concerned.items():
-            for path in found:
-                result[name] = edited(result[name], path, change.value)
-    return result
+    some = list(changes)
+    change = changer(what, experiments, [each.path for each in some])
+    return change([each.value for each in some])
+
+
+def changer(
+    what: str, experiments: Mapping[str, AnyExperiment], where: Sequence[str]
+) -> Callable[[Sequence[str]], dict[str, AnyExperiment]]:
+    """What makes experiments with other values at some paths. Where these are is looked up once,
+    for thousands of cells of a map."""
+    concerned = [places(experiments, path) for path in where]
+    for path, found in zip(where, concerned, strict=True):
+        if not found:
+            known = {p for experiment in experiments.values() for p in paths(experiment)}
+            known |= {f"{_argument(name)}.{p}" for name, x in experiments.items() for p in paths(x)}
+            raise ConfigError(f"{what} has no field {path!r}: {did_you_mean(path, known)}")
+
+    def change(values: Sequence[str]) -> dict[str, AnyExperiment]:
+        result = dict(experiments)
+        for found, value in zip(concerned, values, strict=True):
+            for name, own in found.items():
+                for path in own:
+                    result[name] = edited(result[name], path, value)
+        return result
+
+    return change
 
 
 def places(experiments: Mapping[str, AnyExperiment], path: str) -> dict[str, list[str]]:

@@ -24,6 +24,7 @@ from ..core.run import Run
 from ..engine.environment import missing
 from ..engine.serialize import digest, record
 from .departures import departures
+from .region import Region, named_settings
 from .scale import Scale, at, in_few_steps
 
 
@@ -73,6 +74,7 @@ class Claim:
     exact: str = ""  # why all seeds give the same: nothing is drawn
     home: Home = Home()  # noqa: RUF009 a tuple: nobody can change it
     of: str = ""  # the pretrained model that it is asked of, where that is for the asker to say
+    region: Region | None = None  # what its paper leaves open
     _made: dict[Scale, Flat] = field(default_factory=dict, init=False, repr=False, compare=False)
     _departures: dict[Scale, list[str]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -95,6 +97,12 @@ class Claim:
             known = departures(self.named(scale), self.named(Scale.PAPER)) if self.evidence else ()
             self._departures[scale] = [*known, *self.departures]
         return self._departures[scale]
+
+    def open_settings(self, scale: Scale) -> int:
+        """How many settings of its experiments its paper leaves open, as far as we know."""
+        if self.region is None or self.evidence is None:
+            return 0
+        return len(named_settings(self.region, self.named(scale)))
 
     def digest(self, scale: Scale) -> str:
         """Changes when what the claim runs changes."""
@@ -135,6 +143,7 @@ def claim(
     departures: tuple[str, ...] = (),
     exact: str = "",
     extra: str = "",
+    region: Region | None = None,
     **experiments: Any,
 ) -> Callable[[Found], Found]:
     """Registers a function as a claim, with the experiments it takes.
@@ -142,7 +151,8 @@ def claim(
     Its name and docstring are the claim's, unless one function serves all rows of a table: then
     each row gives its `name` and what it `says`. `seeds` are as many as it takes to decide, from
     the least to the most, or a fixed number; where nothing is drawn, `exact` says why, and one is
-    enough. What needs an `extra` of the package is untested where that is not installed.
+    enough. What needs an `extra` of the package is untested where that is not installed. A `region`
+    is what the paper leaves open, for `ontogeny map`.
     """
     wanted_seeds = Seeds(seeds, seeds) if isinstance(seeds, int) else seeds
     wanted_seeds = Seeds(1, 1) if exact else wanted_seeds
@@ -167,6 +177,7 @@ def claim(
             reason,
             exact,
             home,
+            region=region,
         )
         _register(made)
         return evidence

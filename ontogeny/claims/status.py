@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,9 @@ from ..engine.store import Store
 from .changes import changed, parse_change
 from .claim import Claim, all_claims
 from .find import find
+from .maps import Map, with_map
 from .scale import JUDGED, Scale
+from .survey import map_digest
 from .verdict import Verdict, weigh
 
 
@@ -28,8 +30,9 @@ def status(claim: Claim, store: Store, scale: Scale | None = None) -> dict[str, 
         outcome = "untested"
     # the paper's own size speaks first, if it was judged
     for size in [scale] if scale else [Scale.PAPER, Scale.LAPTOP]:
-        last = store.verdict(f"{claim.name}.{size}")
+        last = store.note("verdicts", f"{claim.name}.{size}")
         if last and not outcome:
+            last = with_map(last, map_of(claim, store, size))
             outcome, known_scale = last["outcome"], str(size)
             stale = last.get("digest") != claim.digest(size)
     return {
@@ -45,7 +48,7 @@ def status(claim: Claim, store: Store, scale: Scale | None = None) -> dict[str, 
     }
 
 
-OUTCOMES = ("supported", "contradicted", "undecided", "untested", "unjudged", "stale")
+OUTCOMES = ("supported", "contradicted", "depends", "undecided", "untested", "unjudged", "stale")
 WORDS = (*OUTCOMES, "headline")
 
 
@@ -74,8 +77,30 @@ def standing_of(row: Mapping[str, Any]) -> str:
 def remember(store: Store, verdict: Verdict) -> None:
     """Keeps a verdict as the claim's last."""
     if verdict.evidence and verdict.scale in JUDGED:
-        known = verdict.as_json() | {"digest": verdict.claim.digest(verdict.scale)}
-        store.save_verdict(f"{verdict.claim.name}.{verdict.scale}", known)
+        # without its map, which is kept beside it and may be another one tomorrow
+        known = replace(verdict, map=None).as_json()
+        known |= {"digest": verdict.claim.digest(verdict.scale)}
+        store.save_note("verdicts", f"{verdict.claim.name}.{verdict.scale}", known)
+
+
+def remember_map(store: Store, found: Map) -> None:
+    """Keeps a map as the claim's last."""
+    store.save_note("maps", f"{found.claim}.{found.scale}", found.as_json())
+
+
+def map_of(claim: Claim, store: Store, scale: Scale) -> Map | None:
+    """The last map of the region that a claim's paper leaves open: the store's, else the one of the
+    last full judgement; none that was made before a change of what it runs."""
+    if claim.region is None or claim.evidence is None:
+        return None
+    known = store.note("maps", f"{claim.name}.{scale}"), _shipped_map(f"{claim.name}.{scale}")
+    wanted = map_digest(claim, claim.region, scale)
+    return next((Map.from_json(each) for each in known if each and each["digest"] == wanted), None)
+
+
+def with_maps(verdicts: Sequence[Verdict], store: Store) -> list[Verdict]:
+    """Verdicts with the maps of their claims."""
+    return [replace(each, map=map_of(each.claim, store, each.scale)) for each in verdicts]
 
 
 @dataclass(frozen=True)
@@ -89,6 +114,7 @@ class Standing:
     runs: Mapping[str, Run] = field(default_factory=dict, repr=False)
     environment: Mapping[str, Any] = field(default_factory=dict, repr=False)
     note: str = ""
+    map: Map | None = field(default=None, repr=False)
 
 
 AGAIN = {
@@ -102,17 +128,20 @@ def standing(claim: Claim, store: Store, scale: Scale) -> Standing | None:
     are not there, what was said of them. None if it was never judged."""
     if claim.untested:
         return Standing(claim, scale, Verdict(claim, scale, [], 0, 0.0).as_json())
-    last = store.verdict(f"{claim.name}.{scale}")
+    last = store.note("verdicts", f"{claim.name}.{scale}")
     if last is None:
         return None
+    mapped = map_of(claim, store, scale)
+    last = with_map(last, mapped)
     if last.get("digest") != claim.digest(scale):
-        return Standing(claim, scale, last, note=AGAIN["changed"])
+        return Standing(claim, scale, last, note=AGAIN["changed"], map=mapped)
     found = recall(claim.named(scale), last["seeds"], store)
     if found is None:
-        return Standing(claim, scale, last, note=AGAIN["missing"])
+        return Standing(claim, scale, last, note=AGAIN["missing"], map=mapped)
     # weighed anew: a bound that was changed since takes effect without a run
-    verdict = weigh(claim, scale, found, last["seeds"], fixed=last["fixed"]).as_json()
-    return Standing(claim, scale, verdict, found, _environment(claim, scale, store))
+    verdict = replace(weigh(claim, scale, found, last["seeds"], fixed=last["fixed"]), map=mapped)
+    around = _environment(claim, scale, store)
+    return Standing(claim, scale, verdict.as_json(), found, around, map=mapped)
 
 
 def last_said(claim: Claim, store: Store, scale: Scale) -> Standing:
@@ -120,11 +149,12 @@ def last_said(claim: Claim, store: Store, scale: Scale) -> Standing:
     blank = Verdict(claim, scale, [], claim.seeds.least, 0.0).as_json()
     if claim.untested:
         return Standing(claim, scale, blank)
-    last = store.verdict(f"{claim.name}.{scale}")
+    last = store.note("verdicts", f"{claim.name}.{scale}")
     if last is None:
         return Standing(claim, scale, blank | {"outcome": "unjudged"})
-    stale = last.get("digest") != claim.digest(scale)
-    return Standing(claim, scale, last, note=AGAIN["changed"] if stale else "")
+    mapped, stale = map_of(claim, store, scale), last.get("digest") != claim.digest(scale)
+    note = AGAIN["changed"] if stale else ""
+    return Standing(claim, scale, with_map(last, mapped), note=note, map=mapped)
 
 
 def judged_before(claim: Claim, scale: Scale) -> dict[str, Any] | None:
@@ -134,11 +164,20 @@ def judged_before(claim: Claim, scale: Scale) -> dict[str, Any] | None:
     return next(known, None)
 
 
+RESULTS = Path(__file__).parent.parent.parent / "results"
+
+
 @cache
 def _last_judgement() -> list[dict[str, Any]]:
-    file = Path(__file__).parent.parent.parent / "results" / "verdicts.json"
+    file = RESULTS / "verdicts.json"
     rows: list[dict[str, Any]] = read_json(file) if file.is_file() else []
     return rows
+
+
+@cache
+def _shipped_map(name: str) -> dict[str, Any] | None:
+    file = RESULTS / "maps" / f"{name}.json"
+    return read_json(file) if file.is_file() else None
 
 
 def _environment(claim: Claim, scale: Scale, store: Store) -> dict[str, Any]:
@@ -151,7 +190,7 @@ def _environment(claim: Claim, scale: Scale, store: Store) -> dict[str, Any]:
 def swept(store: Store) -> dict[str, list[str]]:
     """The same of the sweeps that a store remembers: `claim: experiment, task.ratio=2`."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
-    for known in store.variations():
+    for _, known in store.notes("sweeps"):
         if (claim := all_claims().get(known["claim"])) is None:
             continue
         for point in known["points"][:SWEPT]:
@@ -190,7 +229,7 @@ def wanted(store: Store) -> set[str]:
     claims that are not loaded here: somebody's own, of another file."""
     needed = set(asked())
     known = all_claims()
-    for name, last in store.verdicts():
+    for name, last in store.notes("verdicts"):
         if name.rpartition(".")[0] not in known:
             needed.update(str(last.get("digest", "")).split())
     return needed

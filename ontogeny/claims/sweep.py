@@ -204,7 +204,7 @@ def remember(store: Store, found: Sweep, changes: list[Change], scale: Scale) ->
     """Keeps a sweep, named by what was asked: the same sweep again replaces its record."""
     record = as_record(found, changes, scale)
     asked = {key: record[key] for key in ("claim", "scale", "seeds", "changes", "sweeps")}
-    store.save_variation(digest(asked), record)
+    store.save_note("sweeps", digest(asked), record)
 
 
 def as_record(variation: Sweep, changes: list[Change], scale: Scale) -> dict[str, Any]:

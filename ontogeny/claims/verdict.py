@@ -19,6 +19,7 @@ from ..core.notebook import table
 from ..core.run import Run
 from ..engine.schedule import OutOfTime
 from .claim import Claim
+from .maps import Map, with_map
 from .outside import option
 from .scale import Scale
 
@@ -40,10 +41,18 @@ class Verdict:
     failures: list[str] = field(default_factory=list)
     changes: tuple[str, ...] = ()
     fixed: bool = False  # whether somebody chose the number of seeds
+    map: Map | None = None  # of the settings that its paper leaves open
 
     @property
     def outcome(self) -> Outcome:
-        """The finding: a chain is as strong as its weakest link, and one broken link breaks it."""
+        """The finding: that of the map, where there is one that decides."""
+        mapped = self.map.outcome if self.map else Outcome.UNDECIDED
+        return self.at_one_setting if mapped == Outcome.UNDECIDED else mapped
+
+    @property
+    def at_one_setting(self) -> Outcome:
+        """The finding at the claim's own setting: a chain is as strong as its weakest link, and one
+        broken link breaks it."""
         outcomes = {each.outcome for each in self.deciding}
         # ahead of all else: what did run may have been the easier part
         if self.failures:
@@ -74,7 +83,7 @@ class Verdict:
     def would_decide(self) -> str:
         """About how many more seeds would decide it, and how long they take; empty if it is decided
         or no number of seeds would."""
-        if self.outcome != Outcome.UNDECIDED or not self.open or self.seeds < 2:
+        if self.at_one_setting != Outcome.UNDECIDED or not self.open or self.seeds < 2:
             return ""
         enough = [each.seeds_to_decide for each in self.open]
         known = [number for number in enough if number is not None]
@@ -108,7 +117,7 @@ class Verdict:
                 "says": self.claim.says,
                 "paper": self.claim.paper.key,
                 "where": self.claim.where,
-                "outcome": str(self.outcome),
+                "outcome": str(self.at_one_setting),
                 "numbers": {str(kind): self.numbers[kind] for kind in Agreement},
                 "scale": str(self.scale),
                 "seeds": self.seeds,
@@ -120,10 +129,11 @@ class Verdict:
                 "untested": self.claim.untested,
                 "failures": self.failures,
                 "command": self.command,
+                "open_settings": self.claim.open_settings(self.scale),
                 "evidence": [each.as_json() for each in self.evidence],
             }
         )
-        return plain
+        return with_map(plain, self.map)
 
     def __repr__(self) -> str:
         number = f"{self.seeds} seed{'s' * (self.seeds != 1)}"
@@ -232,15 +242,16 @@ def weigh(
     seeds: int,
     changes: tuple[str, ...] = (),
     fixed: bool = False,
+    error: float | None = None,
 ) -> Verdict:
     """A verdict from runs. Trouble in any of them, or in weighing them, leaves the claim undecided,
-    never supported."""
+    never supported. With a fixed number of seeds, another `error` may be allowed than 5 %."""
     failures = [f"{name}: {text}" for name, run in runs.items() for text in run.failures]
     seconds = sum(run.seconds for run in runs.values())
     evidence: list[Evidence] = []
     # one stop has all of the error to itself, one of several its share
     plan = Seeds(seeds, seeds) if fixed else judged.seeds
-    stops = tuple((n, plan.error(n)) for n in plan.stops if n <= seeds)
+    stops = tuple((n, error or plan.error(n)) for n in plan.stops if n <= seeds)
     try:
         evidence = [each.judged(stops, judged.exact) for each in judged.weigh(scale, runs)]
         if judged.exact:

@@ -59,7 +59,16 @@ VALUES = {
     "shell": tuple(SCRIPTS),
 }
 FORMATS = {"export": ("csv", "parquet"), "weights": ("safetensors", "gpt2")}
-STANDINGS = ("supported", "contradicted", "undecided", "untested", "unjudged", "stale", "headline")
+STANDINGS = (
+    "supported",
+    "contradicted",
+    "depends",
+    "undecided",
+    "untested",
+    "unjudged",
+    "stale",
+    "headline",
+)
 
 
 @app.command(

@@ -101,10 +101,11 @@ def judge(
     size = scale_of(scale)
     with executor(opened, workers, on, hours=hours) as execute:
         verdicts = judge_claims(found, execute, size, seeds, partial(recall, store=opened))
-    from ..claims.status import remember
+    from ..claims.status import remember, with_maps
     from ..engine.files import write_whole
     from ..report.terminal import show_verdicts
 
+    verdicts = with_maps(verdicts, opened)
     # shown before it is saved: a full disk must not cost what took hours
     show_verdicts([verdict.as_json() for verdict in verdicts])
     with saving() as save:

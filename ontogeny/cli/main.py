@@ -17,6 +17,7 @@ from . import (  # noqa: F401 (their commands)
     interrupts,
     judge,
     llm,
+    map,
     new,
     report,
     runs,

@@ -23,6 +23,7 @@ class Outcome(StrEnum):
 
     SUPPORTED = "supported"
     CONTRADICTED = "contradicted"
+    DEPENDS = "depends"  # on a setting that the paper leaves open: there is a map
     UNDECIDED = "undecided"
     UNTESTED = "untested"
     NOTED = "noted"  # of a piece of evidence that is reported and decides nothing

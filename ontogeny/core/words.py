@@ -135,4 +135,20 @@ def agreement(numbers: Mapping[str, int]) -> str:
 def verdict(row: Mapping[str, Any]) -> str:
     """A verdict in a line: the finding, then the numbers."""
     numbers = agreement(row["numbers"])
-    return f"finding {row['outcome']}" + (f"; numbers {numbers}" if numbers else "")
+    return f"finding {row['outcome']}{where(row)}" + (f"; numbers {numbers}" if numbers else "")
+
+
+def where(row: Mapping[str, Any]) -> str:
+    """Where a finding was looked at, if its paper leaves settings open: all over them, or at the
+    one that we chose."""
+    if row.get("map"):
+        return f" ({row['map']['cells']} settings; at ours {row['at_one_setting']})"
+    return " at one setting" if row.get("open_settings") else ""
+
+
+def ask_for_a_map(row: Mapping[str, Any]) -> str:
+    """What to type before a contradiction stands whose setting was ours to choose; else nothing."""
+    if row["outcome"] != "contradicted" or row.get("map") or not row.get("open_settings"):
+        return ""
+    number = counted(row["open_settings"], "setting")
+    return f"its paper leaves {number} open: `ontogeny map {row['claim']}` says where it holds"

@@ -4,7 +4,7 @@
     partial/DIGEST-SEED/   checkpoints of runs that are under way
     parameters/DIGEST-SEED/STEP/   parameters that somebody asked to keep
     verdicts/              the last verdict of each claim
-    variations/            what came of changing a claim
+    sweeps/ maps/          what came of changing a claim
     working/               how far those are who run something here
     damaged/               what failed its check, set aside
     format                 the number of this layout
@@ -41,7 +41,7 @@ from .files import (
     write_arrays,
     write_note,
 )
-from .shapes import ENVIRONMENT, VARIATION, VERDICT, WORK
+from .shapes import ENVIRONMENT, NOTES, WORK
 
 Held = TypeVar("Held")
 
@@ -138,27 +138,19 @@ class Store:
         folder = self.root / "parameters" / name / f"{step:09d}"
         return self._read(folder, lambda files: read_arrays(files["params.npz"]))
 
-    # -- verdicts, what if, and who is at work
+    # -- verdicts, sweeps and maps, and who is at work
 
-    def verdict(self, name: str) -> dict[str, Any] | None:
-        """The last verdict of a claim, if there is a sound one."""
-        return self._note(self.root / "verdicts" / f"{name}.json", VERDICT)
+    def note(self, kind: str, name: str) -> dict[str, Any] | None:
+        """The last verdict on a claim, or a map or sweep of it, if there is a sound one."""
+        return self._note(self.root / kind / f"{name}.json", NOTES[kind])
 
-    def verdicts(self) -> list[tuple[str, dict[str, Any]]]:
-        """The last verdicts of all claims, with their names, the newest last."""
-        return [(path.stem, each) for path, each in self._notes("verdicts", VERDICT)]
+    def notes(self, kind: str) -> list[tuple[str, dict[str, Any]]]:
+        """All verdicts, maps or sweeps that are sound, with their names, the newest last."""
+        return [(path.stem, each) for path, each in self._notes(kind, NOTES[kind])]
 
-    def save_verdict(self, name: str, verdict: dict[str, Any]) -> None:
-        """Replaces the last verdict of a claim."""
-        write_note(self.root / "verdicts" / f"{name}.json", verdict, self.root / "tmp")
-
-    def save_variation(self, name: str, variation: dict[str, Any]) -> None:
-        """Keeps what came of changing a claim."""
-        write_note(self.root / "variations" / f"{name}.json", variation, self.root / "tmp")
-
-    def variations(self) -> list[dict[str, Any]]:
-        """All that is sound of them, the newest last."""
-        return [each for _, each in self._notes("variations", VARIATION)]
+    def save_note(self, kind: str, name: str, note: dict[str, Any]) -> None:
+        """Replaces it."""
+        write_note(self.root / kind / f"{name}.json", note, self.root / "tmp")
 
     def note_work(self, pid: int, news: dict[str, Any] | None) -> None:
         """How far a process is; nothing, once it is done."""

@@ -146,7 +146,7 @@ class Explorer:
     def state(self) -> dict[str, Any]:
         """What is running, and when each verdict and sweep was written."""
         written = {}
-        for kind in ("verdicts", "variations"):
+        for kind in ("verdicts", "sweeps"):
             for path in (self.store.root / kind).glob("*.json"):
                 try:
                     written[f"{kind}/{path.stem}"] = path.stat().st_mtime_ns
@@ -169,7 +169,7 @@ class Explorer:
         if name not in experiments:
             raise RequestError(HTTPStatus.NOT_FOUND, f"{claim.name} has no experiment {name!r}")
         experiment = experiments[name]
-        last = self.store.verdict(f"{claim.name}.{scale}") or {}
+        last = self.store.note("verdicts", f"{claim.name}.{scale}") or {}
         seeds = last.get("seeds")
         # as many seeds as the claim asks for, or as were judged
         most = max(claim.seeds.least, seeds if isinstance(seeds, int) else 0)

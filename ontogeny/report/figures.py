@@ -20,12 +20,13 @@ from ..core.run import Run
 COLOURS = {
     Outcome.SUPPORTED: "#2e7d32",
     Outcome.CONTRADICTED: "#c62828",
+    Outcome.DEPENDS: "#6a3d9a",
     Outcome.UNDECIDED: "#b26a00",
     Outcome.UNTESTED: "#757575",
     Outcome.NOTED: "#757575",
 }
 _BAR: Any = {"markersize": 3, "linewidth": 1.2, "capsize": 2}
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 7,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -54,18 +55,25 @@ class _Shown(Figure):
     makes, and whose backend is the user's to choose."""
 
     def _repr_png_(self) -> bytes:
-        with io.BytesIO() as file, rc_context(_STYLE):
+        with io.BytesIO() as file, rc_context(STYLE):
             self.savefig(file, format="png", dpi=150)
             return file.getvalue()
 
 
-def _panels(
-    rows: int, columns: int, size: tuple[float, float], **how: Any
+def new_figure(
+    rows: int,
+    columns: int,
+    size: tuple[float, float],
+    gridspec: Mapping[str, Any] | None = None,
+    **how: Any,
 ) -> tuple[Figure, np.ndarray]:
     """A figure of so many panels, in inches."""
     figure = _Shown(figsize=size)
     FigureCanvasAgg(figure)
-    return figure, figure.subplots(rows, columns, squeeze=False, subplot_kw=how)
+    grid = dict(gridspec or {})
+    return figure, figure.subplots(
+        rows, columns, squeeze=False, subplot_kw=how, gridspec_kw=grid or None
+    )
 
 
 def curves(runs: Mapping[str, Run], width: float = WIDTH, probes: Sequence[str] = ()) -> Figure:
@@ -79,8 +87,8 @@ def curves(runs: Mapping[str, Run], width: float = WIDTH, probes: Sequence[str] 
     # behaviour before losses
     probes = probes or sorted(asked, key=lambda probe: ("loss" in probe, probe))
     rows, columns, size = _grid(len(probes), width, 1.7, 0.72)
-    with rc_context(_STYLE):
-        figure, axes = _panels(rows, columns, size)
+    with rc_context(STYLE):
+        figure, axes = new_figure(rows, columns, size)
         for index, axis in enumerate(axes.flat):
             if index >= len(probes):
                 axis.set_visible(False)
@@ -127,8 +135,8 @@ def against(evidence: Sequence[Evidence], width: float = WIDTH) -> Figure | None
     if not series:
         return None
     names = [name for name, theory in series if not theory]
-    with rc_context(_STYLE):
-        figure, ((axis,),) = _panels(1, 1, (width, 0.75 * width))
+    with rc_context(STYLE):
+        figure, ((axis,),) = new_figure(1, 1, (width, 0.75 * width))
         for (name, theory), points in series.items():
             colour = f"C{names.index(name) % 10}" if name in names else "k"
             xs, ours = [point.x or 0.0 for point in points], [point.ours for point in points]
@@ -167,9 +175,9 @@ def by_layer(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
     probes = list(dict.fromkeys(p for _, p in vectors if not p.startswith("predicted")))
     if not probes:
         return None
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         rows, columns, size = _grid(len(probes), width, 1.7, 0.8)
-        figure, axes = _panels(rows, columns, size)
+        figure, axes = new_figure(rows, columns, size)
         for axis in axes.flat[len(probes) :]:
             axis.set_visible(False)
         for probe, axis in zip(probes, axes.flat, strict=False):
@@ -209,9 +217,9 @@ def matrices(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
     if not rows:
         return None
     columns = max(len(panels) for *_, panels in rows)
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         size = (width, 1.05 * len(rows) * width / columns)
-        figure, axes = _panels(len(rows), columns, size)
+        figure, axes = new_figure(len(rows), columns, size)
         for (name, probe, panels), line in zip(rows, axes, strict=True):
             for axis in line[len(panels) :]:
                 axis.set_visible(False)
@@ -248,8 +256,8 @@ def polar(runs: Mapping[str, Run], width: float = WIDTH) -> Figure | None:
     if not drawn:
         return None
     rows, columns, size = _grid(len(drawn), width, 1.7, 0.85)
-    with rc_context(_STYLE):
-        figure, axes = _panels(rows, columns, size, projection="polar")
+    with rc_context(STYLE):
+        figure, axes = new_figure(rows, columns, size, projection="polar")
         for axis in axes.flat[len(drawn) :]:
             axis.set_visible(False)
         for axis, (name, angles) in zip(axes.flat, drawn.items(), strict=False):
@@ -279,11 +287,11 @@ def _lines(variation: Sweep) -> Figure:
         where: Any = [float(v) for v in values]
     except ValueError:
         where = list(range(len(values)))  # words, side by side
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         count = len(points[0])
         columns = min(3, count)
         rows = -(-count // columns)
-        figure, axes = _panels(rows, columns, (3.0 * columns, 2.2 * rows))
+        figure, axes = new_figure(rows, columns, (3.0 * columns, 2.2 * rows))
         for index, axis in enumerate(axes.flat):
             if index >= count:
                 axis.set_visible(False)
@@ -310,9 +318,9 @@ def _phases(variation: Sweep) -> Figure:
     (across, columns), (up, rows) = variation.sweeps.items()
     order = [Outcome.CONTRADICTED, Outcome.UNDECIDED, Outcome.SUPPORTED]
     grid = [[order.index(variation.verdicts[c, r].outcome) for c in columns] for r in rows]
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         size = (1.6 + 0.6 * len(columns), 1.2 + 0.45 * len(rows))
-        figure, ((axis,),) = _panels(1, 1, size)
+        figure, ((axis,),) = new_figure(1, 1, size)
         palette = ListedColormap([COLOURS[outcome] for outcome in order])
         axis.imshow(grid, cmap=palette, vmin=0, vmax=2, origin="lower", aspect="auto", alpha=0.85)
         axis.set_xticks(range(len(columns)), columns)
@@ -336,6 +344,6 @@ def _folded(text: str, width: int) -> list[str]:
 def save(figure: Figure, path: Path) -> None:
     """A figure as a file, of the kind its name says (png, pdf, svg)."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         # in the style's context: fonts are chosen now. Without a date an SVG is the same each time
         figure.savefig(path, dpi=300, metadata={"Date": None} if path.suffix == ".svg" else None)

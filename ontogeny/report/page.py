@@ -73,7 +73,7 @@ def sweeps(store: Store) -> list[dict[str, Any]]:
     """The sweeps of a store that can be drawn: every point has a value for each axis."""
     return [
         each
-        for each in store.variations()
+        for _, each in store.notes("sweeps")
         if all(len(point["at"]) == len(each["sweeps"]) for point in each["points"])
     ]
 
@@ -192,7 +192,7 @@ def _section(
         "experiments": {
             name: outline(serialize(each)) for name, each in claim.named(standing.scale).items()
         },
-        "variations": [v for v in swept if (v["claim"], v["scale"]) == (claim.name, scale)],
+        "sweeps": [v for v in swept if (v["claim"], v["scale"]) == (claim.name, scale)],
     }
 
 

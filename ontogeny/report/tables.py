@@ -14,6 +14,7 @@ from ..core.fields import ConfigError
 STYLES = {
     "supported": ("✓", "green"),
     "contradicted": ("✗", "red"),
+    "depends": ("±", "magenta"),
     "undecided": ("?", "yellow"),
     "untested": ("–", "bright_black"),
     "noted": ("·", "bright_black"),

@@ -44,6 +44,7 @@ def show_verdicts(rows: Sequence[dict[str, Any]]) -> None:
 
 def _show_verdict(screen: Console, row: dict[str, Any]) -> None:
     screen.print(badge(row["outcome"]), f"[bold]{row['claim']}[/]", f"[dim]{row['where']}[/]")
+    _show_where(screen, row)
     if numbers := words.agreement(row["numbers"]):
         screen.print(f"  numbers: {numbers} with the paper's", highlight=False)
     # no markup: [brackets] in a text are its own
@@ -61,6 +62,16 @@ def _show_verdict(screen: Console, row: dict[str, Any]) -> None:
     if row["would_decide"]:
         screen.print(f"  to decide it: {row['would_decide']}", style="yellow", markup=False)
     screen.print()
+
+
+def _show_where(screen: Console, row: dict[str, Any]) -> None:
+    """Where the finding was looked at: all over what the paper leaves open, or at one setting."""
+    if found := words.where(row):
+        screen.print(f"  finding {row['outcome']}{found}", highlight=False)
+    for line in (row.get("map") or {}).get("says", ()):
+        screen.print(f"  map: {line}", highlight=False, markup=False)
+    if asked := words.ask_for_a_map(row):
+        screen.print(f"  {asked}", style="yellow", markup=False, highlight=False)
 
 
 def show_list(rows: Sequence[dict[str, Any]]) -> None:

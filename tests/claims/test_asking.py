@@ -29,7 +29,7 @@ def test_a_claim_is_judged_kept_and_listed(store):
 def test_without_a_store_the_commands_store_is_taken(tmp_path, monkeypatch):
     monkeypatch.setenv("ONTOGENY_STORE", str(tmp_path / "mine"))
     ontogeny.judge(CHEAP, seeds=2)
-    assert Store(tmp_path / "mine").verdict(f"{CHEAP}.laptop")
+    assert Store(tmp_path / "mine").note("verdicts", f"{CHEAP}.laptop")
 
 
 def test_a_sweep_is_an_object_that_says_where_it_flips_and_draws_itself(store):
@@ -41,7 +41,7 @@ def test_a_sweep_is_an_object_that_says_where_it_flips_and_draws_itself(store):
     assert found._repr_html_().count("<tr>") == 3
     assert found.plot()._repr_png_().startswith(b"\x89PNG")
     assert next(iter(found.to_frame()["training.0.steps"])) == "1"
-    assert store.variations()
+    assert store.notes("sweeps")
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_exported_rows_are_those_of_the_store(folder, kind):
             rows = list(csv.DictReader(file))
     else:
         rows = parquet.read_table(folder / "tidy" / "evidence.parquet").to_pylist()
-    verdict = Store(folder / ".ontogeny").verdict(f"{CHEAP}.laptop")
+    verdict = Store(folder / ".ontogeny").note("verdicts", f"{CHEAP}.laptop")
     assert [row["evidence"] for row in rows] == [item["text"] for item in verdict["evidence"]]
     ours = [float(row["ours"]) for row in rows]
     np.testing.assert_allclose(ours, [item["ours"] for item in verdict["evidence"]], rtol=1e-6)

@@ -79,7 +79,7 @@ def test_a_file_that_becomes_unwritable_costs_the_file_alone(judged, tmp_path):
 
 
 def test_a_sweep_is_shown_though_its_figure_cannot_be_written(judged, tmp_path):
-    store = spoiled(judged, tmp_path, "figures", "variations")
+    store = spoiled(judged, tmp_path, "figures", "sweeps")
     words = ["sweep", CHEAP, "--sweep", "task.ratio=1,2", "--seeds", "5", "--store", store]
     done = ontogeny(*words, cwd=tmp_path, code=1)
     assert "✓  ✓\n" in done.stdout

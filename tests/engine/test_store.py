@@ -120,9 +120,9 @@ def verdict(**changes):
 
 
 def test_verdicts_are_remembered(store):
-    assert store.verdict("x") is None
-    store.save_verdict("x", verdict())
-    assert store.verdict("x") == verdict()
+    assert store.note("verdicts", "x") is None
+    store.save_note("verdicts", "x", verdict())
+    assert store.note("verdicts", "x") == verdict()
 
 
 @pytest.mark.parametrize(
@@ -140,12 +140,12 @@ def test_verdicts_are_remembered(store):
     ids=lambda text: text[:20],
 )
 def test_a_verdict_that_is_not_as_it_was_written_is_set_aside(store, caplog, content):
-    store.save_verdict("x", verdict())
+    store.save_note("verdicts", "x", verdict())
     (store.root / "verdicts" / "x.json").write_text(content)
-    assert store.verdict("x") is None and "set aside" in caplog.text
+    assert store.note("verdicts", "x") is None and "set aside" in caplog.text
     assert len(list((store.root / "damaged").iterdir())) == 1
-    store.save_verdict("x", verdict())
-    assert store.verdict("x") == verdict()
+    store.save_note("verdicts", "x", verdict())
+    assert store.note("verdicts", "x") == verdict()
 
 
 @pytest.mark.parametrize(
@@ -164,14 +164,14 @@ def test_a_verdict_that_is_not_as_it_was_written_is_set_aside(store, caplog, con
     ids=str,
 )
 def test_a_sealed_verdict_of_another_shape_is_set_aside(store, caplog, changes):
-    store.save_verdict("x", verdict(**changes))
-    assert store.verdict("x") is None and "set aside" in caplog.text
+    store.save_note("verdicts", "x", verdict(**changes))
+    assert store.note("verdicts", "x") is None and "set aside" in caplog.text
 
 
 def test_a_text_without_end_is_not_read(store, caplog, monkeypatch):
     monkeypatch.setattr("ontogeny.engine.files.LONGEST", 1000)
-    store.save_verdict("x", verdict(says="so " * 1000))
-    assert store.verdict("x") is None and "longer than 1,000 bytes" in caplog.text
+    store.save_note("verdicts", "x", verdict(says="so " * 1000))
+    assert store.note("verdicts", "x") is None and "longer than 1,000 bytes" in caplog.text
 
 
 def harmed(path, change):
@@ -237,7 +237,7 @@ def test_a_folder_that_is_removed_is_never_found_in_part(store, monkeypatch):
 
 def test_a_store_that_cannot_be_written_is_read(store, caplog, monkeypatch):
     folder = sealed(store)
-    store.save_verdict("x", verdict())
+    store.save_note("verdicts", "x", verdict())
     (folder / "answers.npz").write_bytes(b"")
     (store.root / "verdicts" / "x.json").write_text("{")
 
@@ -245,7 +245,7 @@ def test_a_store_that_cannot_be_written_is_read(store, caplog, monkeypatch):
         raise PermissionError("read-only")
 
     monkeypatch.setattr("pathlib.Path.rename", refuse)
-    assert store.load("a-0") is None and store.verdict("x") is None
+    assert store.load("a-0") is None and store.note("verdicts", "x") is None
     assert caplog.text.count("not used (read-only)") == 2
 
 

@@ -131,7 +131,7 @@ def test_a_question_without_an_answer_is_refused_at_once(server, path, status):
 
 def test_it_survives_what_others_left_in_the_store(server):
     for kind, texts in {
-        "variations": ["[]", "{}", '{"claim": 1, "scale": 2, "sweeps": 3, "changes": 4}',
+        "sweeps": ["[]", "{}", '{"claim": 1, "scale": 2, "sweeps": 3, "changes": 4}',
                        '{"claim": "a", "scale": "b", "sweeps": {}, "changes": [], "points": [3]}'],
         "working": ['{"pid": "x", "host": "y"}', '{"pid": 1e99, "host": 3}',
                     f'{{"pid": {10**30}, "host": "y"}}'],
@@ -153,7 +153,7 @@ def test_not_more_is_listed_than_can_be_chosen_from(server):
     found = [{"at": [at], "outcome": "supported", "evidence": []} for at in swept["task.ratio"]]
     kept = {"claim": CHEAP, "scale": "laptop", "changes": [], "sweeps": swept, "points": found}
     kept["seeds"] = 3
-    store.save_variation("large", kept)
+    store.save_note("sweeps", "large", kept)
     status, text = ask(server, "/api/runs")
     assert status == 200 and len(json.loads(text)) == LISTED
 
@@ -168,7 +168,7 @@ def test_what_is_started_is_followed_and_its_results_are_there(server):
         time.sleep(0.5)
     state = json.loads(ask(server, "/api/state")[1])
     assert state["started"]["code"] == 0, state
-    assert any(name.startswith("variations/") for name in state["written"])
+    assert any(name.startswith("sweeps/") for name in state["written"])
     runs = json.loads(ask(server, "/api/runs")[1])
     assert {tuple(run["set"]) for run in runs} == {("task.tuples=4",), ("task.tuples=6",)}
     first = runs[0]

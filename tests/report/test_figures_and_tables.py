@@ -219,8 +219,8 @@ def test_a_damaged_run_leaves_the_verdict_and_says_so(judged):
 
 
 def test_a_verdict_of_older_code_is_shown_as_such(judged):
-    old = judged.verdict(f"{CHEAP}.laptop") | {"digest": "of another time"}
-    judged.save_verdict(f"{CHEAP}.laptop", old)
+    old = judged.note("verdicts", f"{CHEAP}.laptop") | {"digest": "of another time"}
+    judged.save_note("verdicts", f"{CHEAP}.laptop", old)
     text, verdicts, _ = report_page(judged, [CHEAP])
     assert verdicts == 1 and AGAIN["changed"] in text
 
@@ -234,9 +234,9 @@ def test_a_verdict_that_cannot_be_read_was_never_given(judged, content):
 
 def test_words_of_a_claim_cannot_become_the_pages_own(judged):
     evil = "</script><script>alert(1)</script>'\"><img src=x onerror=alert(1)>"
-    old = judged.verdict(f"{CHEAP}.laptop") | {"says": evil, "digest": "another"}
+    old = judged.note("verdicts", f"{CHEAP}.laptop") | {"says": evil, "digest": "another"}
     old["evidence"][0] |= {"series": evil, "x": 1.0, "failures": [evil], "notes": [evil]}
     old["evidence"][1]["quantity"]["probe"] = evil
-    judged.save_verdict(f"{CHEAP}.laptop", old)
+    judged.save_note("verdicts", f"{CHEAP}.laptop", old)
     text, *_ = report_page(judged, [CHEAP])
     assert "<script>alert" not in text and "<img src=x" not in text

@@ -103,7 +103,7 @@ explore.show = ({ works, started }) => {
   );
 };
 
-// A claim whose verdict or variations are new gets a new section; the table follows.
+// A claim whose verdict or sweeps are new gets a new section; the table follows.
 explore.renew = async (id) => {
   const old = $(id);
   if (!old) return;
@@ -142,7 +142,7 @@ explore.follow = async () => {
     explore.asked = true;
     if (seen) {
       for (const id of news.map(explore.idOf).filter(Boolean)) await explore.renew(id);
-      if (news.some((key) => key.startsWith("variations/"))) {
+      if (news.some((key) => key.startsWith("sweeps/"))) {
         const open = document.querySelector("section.claim.open");
         if (open) await explore.renew(open.id);
       }

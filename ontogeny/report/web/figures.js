@@ -218,8 +218,8 @@ page.fill = async (section) => {
   const box = section.querySelector(".figures");
   if (!box || box.dataset.filled) return;
   box.dataset.filled = "yes";
-  const { runs, points, variations } = Object.fromEntries(
-    ["runs", "points", "variations"].map((key) => [key, JSON.parse(section.dataset[key])]),
+  const { runs, points, sweeps } = Object.fromEntries(
+    ["runs", "points", "sweeps"].map((key) => [key, JSON.parse(section.dataset[key])]),
   );
   try {
     const found = await Promise.all(
@@ -259,7 +259,7 @@ page.fill = async (section) => {
           ),
         ),
       );
-    parts.push(...variations.map(sweepFigures));
+    parts.push(...sweeps.map(sweepFigures));
     box.replaceChildren(...parts);
   } catch (error) {
     box.replaceChildren(

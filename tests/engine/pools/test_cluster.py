@@ -216,7 +216,7 @@ def test_a_driver_that_dies_leaves_a_store_that_another_goes_on_with(pair, tmp_p
     assert f"running {18 - len(sealed)} runs" in err
     assert all(path.stat().st_mtime == written for path, written in sealed.items())
     (verdict,) = claims([find_one(CLAIM)], execute, seeds=3)
-    there = Store(tmp_path / "store").verdict(f"{CLAIM}.laptop")["evidence"]
+    there = Store(tmp_path / "store").note("verdicts", f"{CLAIM}.laptop")["evidence"]
     for ours, theirs in zip(verdict.as_json()["evidence"], there, strict=True):
         assert ours["ours"] == pytest.approx(theirs["ours"], rel=1e-4)
 
