@@ -5,7 +5,7 @@ import os
 from collections import Counter
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-# torch's threads wait for one another by spinning: with several test processes, for what has no core
+# torch's threads wait for one another by spinning: beside other processes, for what has no core
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # what is tested runs once, here or elsewhere
 

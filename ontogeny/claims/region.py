@@ -107,7 +107,9 @@ class Fit:
     of: str = ""  # the argument of the claim whose runs must; all that have the probe
 
     def trained(self, values: np.ndarray) -> bool:
-        """Whether most seeds have fitted it."""
+        """Whether most seeds have fitted it; of a probe that answers with many numbers, on average
+        over them."""
+        values = values.reshape(len(values), -1).mean(axis=1)
         low = -math.inf if self.above is None else self.above
         high = math.inf if self.below is None else self.below
         return float(np.mean((values > low) & (values < high))) > 0.5

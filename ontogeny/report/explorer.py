@@ -146,7 +146,7 @@ class Explorer:
     def state(self) -> dict[str, Any]:
         """What is running, and when each verdict and sweep was written."""
         written = {}
-        for kind in ("verdicts", "sweeps"):
+        for kind in ("verdicts", "sweeps", "maps"):
             for path in (self.store.root / kind).glob("*.json"):
                 try:
                     written[f"{kind}/{path.stem}"] = path.stat().st_mtime_ns

@@ -28,13 +28,15 @@ from ..engine.files import write_whole
 from ..engine.serialize import components_of, digest, record, serialize, settings
 from ..engine.store import Store
 from . import tables
+from .diagram import as_data
 from .interval_plot import interval_plot
 from .outline import outline
 from .pack import packed
 from .playground import models
 
 WEB = files("ontogeny.report") / "web"
-SCRIPTS = ("vega", "pack", "draw", "curves", "forms", "figures", "models", "playground", "page")
+CHARTS = ("draw", "curves", "forms", "map", "figures")
+SCRIPTS = ("vega", "pack", *CHARTS, "models", "playground", "page")
 LIVE = ("explore",)
 
 
@@ -192,6 +194,7 @@ def _section(
         "experiments": {
             name: outline(serialize(each)) for name, each in claim.named(standing.scale).items()
         },
+        "map": as_data(standing.map) if standing.map else None,
         "sweeps": [v for v in swept if (v["claim"], v["scale"]) == (claim.name, scale)],
     }
 
@@ -253,6 +256,8 @@ def _environment() -> Environment:
         "mark": lambda outcome: tables.STYLES[outcome][0],
         "interval_plot": interval_plot,
         "words": lambda name: name.replace("_", " "),
+        "where": words.where,
+        "ask_for_a_map": words.ask_for_a_map,
         "inline": inline,
     }
     return environment

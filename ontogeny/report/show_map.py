@@ -9,6 +9,7 @@ from rich.text import Text
 
 from ..claims.maps import Cell, Found, Map, Matters
 from ..claims.region import OneOf, Setting
+from .diagram import axes_of
 
 MARKS = {
     Found.HOLDS: ("✓", "green"),
@@ -29,19 +30,13 @@ def show_map(screen: Console, found: Map) -> None:
         return
     screen.print()
     screen.print(_matters(found, matters))
-    if axes := diagram_axes(found):
+    if axes := axes_of(found):
         screen.print()
         for text in _diagram(found, *axes):
             screen.print(text)
         there = {cell.found for cell in found.cells}
         legend = (Text(f"{m} {word}", style=c) for word, (m, c) in MARKS.items() if word in there)
         screen.print(Text("   ").join(legend))
-
-
-def diagram_axes(found: Map) -> tuple[Setting, Setting] | None:
-    """The two settings that matter most, the first one across; None of fewer."""
-    first = [each.setting for each in found.matters()[:2]]
-    return (first[0], first[1]) if len(first) == 2 else None
 
 
 def _matters(found: Map, matters: Sequence[Matters]) -> Table:

@@ -28,6 +28,7 @@ const BRIGHT = [
 const OUTCOMES = {
   supported: "#2e9e4a",
   contradicted: "#d0483e",
+  depends: "#8e5bb5",
   undecided: "#c98512",
   untested: "#888888",
 };

@@ -142,7 +142,7 @@ explore.follow = async () => {
     explore.asked = true;
     if (seen) {
       for (const id of news.map(explore.idOf).filter(Boolean)) await explore.renew(id);
-      if (news.some((key) => key.startsWith("sweeps/"))) {
+      if (news.some((key) => /^(sweeps|maps)\//.test(key))) {
         const open = document.querySelector("section.claim.open");
         if (open) await explore.renew(open.id);
       }

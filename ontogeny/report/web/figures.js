@@ -218,8 +218,8 @@ page.fill = async (section) => {
   const box = section.querySelector(".figures");
   if (!box || box.dataset.filled) return;
   box.dataset.filled = "yes";
-  const { runs, points, sweeps } = Object.fromEntries(
-    ["runs", "points", "sweeps"].map((key) => [key, JSON.parse(section.dataset[key])]),
+  const { runs, points, sweeps, map } = Object.fromEntries(
+    ["runs", "points", "sweeps", "map"].map((key) => [key, JSON.parse(section.dataset[key])]),
   );
   try {
     const found = await Promise.all(
@@ -228,6 +228,8 @@ page.fill = async (section) => {
     const read = found.filter(([, run]) => run);
     const backgrounds = read.map(([, run]) => run),
       parts = [];
+    if (map?.diagram)
+      parts.push(charts.draw(charts.map(map.diagram), "where in the region the claim holds").figure);
     if (points.length) {
       const { spec, names, papers, predicted } = charts.against(
         points,

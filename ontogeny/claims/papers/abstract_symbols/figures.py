@@ -19,6 +19,7 @@ from ....theory.template_sets import (
 from ...claim import COSTLY, claim, untested
 from ...scale import Scale, Sizes
 from . import published
+from .regions import IDENTITY_REGION
 from .setting import (
     BOTH_IDENTITIES,
     FEW,
@@ -83,6 +84,7 @@ def transformers_tell_same_from_different_on_unseen_symbols(
     # where the published curves are .745 and .001
     "Figure 1, at 256 samples",
     departures=IDENTITIES,
+    region=IDENTITY_REGION,
     plain=lambda scale: trained_on(scale, PRINT_NUMBER, 256),
     kq_identity=lambda scale: trained_on(scale, PRINT_NUMBER, 256, **KQ_IDENTITY),
 )

@@ -13,6 +13,7 @@ from ....training.descent import AdamW
 from ....training.lego import ChainAdamW, RequireAccuracy
 from ...claim import COSTLY, claim
 from ...scale import Scale, Sizes
+from .regions import NETWORK
 from .setting import (
     CYCLIC,
     EVALUATIONS,
@@ -37,7 +38,7 @@ from .setting import (
 PUBLISHED = {5: 1.0, 10: 1.0, 20: 1.0, 40: 0.997}  # C6; its conference version
 
 
-@of_both_groups("Figure 1a")
+@of_both_groups("Figure 1a", region=NETWORK)
 def c6_generalizes_farther_in_length_than_s5(cyclic: Run, symmetric: Run) -> Iterator[Evidence]:
     """Trained on chains of five, a transformer solves chains of 160 of the cyclic group C6, and
     next to none of the symmetric group S5."""

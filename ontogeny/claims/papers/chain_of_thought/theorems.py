@@ -28,6 +28,7 @@ from ....training.descent import GradientDescent
 from ....training.lego import ChainGradientDescent
 from ...claim import claim
 from ...scale import Scale, Sizes
+from .regions import EARLY_NEURONS
 from .setting import CYCLIC, PAPER, curve, leakage, rollout, solved
 
 SYMMETRIC_GROUP = Sizes(laptop="S4", paper="S5")
@@ -269,6 +270,7 @@ def _emerging(scale: Scale) -> Experiment:
     PAPER,
     "Equation 16, an implicit curriculum",
     departures=SIZED,
+    region=EARLY_NEURONS,
     emerging=_emerging,
 )
 def larger_initial_responses_are_learnt_first(emerging: Run) -> Iterator[Evidence]:

@@ -18,6 +18,7 @@ from ....training.momentum import Momentum
 from ....training.population import PopulationStep
 from ...claim import COSTLY, claim
 from ...scale import Scale, Sizes
+from .regions import INDUCTION
 from .setting import PAPER
 
 COPYING, MATCHING, PREVIOUS = "OV copying score", "QK matching score", "previous-token score"
@@ -110,6 +111,7 @@ def pair(scale: Scale, *stages: tuple[int, tuple[str, ...]], **task: Any) -> Exp
 @claim(
     PAPER,
     "Slides: empirically probing the dynamics",
+    region=INDUCTION,
     joint=pair,
 )
 def three_memories_make_an_induction_head(joint: Run) -> Iterator[Evidence]:
@@ -125,6 +127,7 @@ def three_memories_make_an_induction_head(joint: Run) -> Iterator[Evidence]:
 @claim(
     PAPER,
     "Slides: natural learning order",
+    region=INDUCTION,
     joint=pair,
 )
 def outputs_are_learnt_first_and_the_previous_token_last(joint: Run) -> Iterator[Evidence]:

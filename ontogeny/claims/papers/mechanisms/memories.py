@@ -19,6 +19,7 @@ from ....theory.memory import LAYERED, LINEAR, capacity, one_step_recall
 from ....training.descent import AdamW, GradientDescent
 from ...claim import claim
 from ...scale import Scale, Sizes
+from .regions import ONE_STEP
 from .setting import PAPER
 
 Runs = Mapping[float, Run]
@@ -64,6 +65,7 @@ STEP_WIDTHS = (16, 32, 64, 128, 256)
     PAPER,
     "Slides: lemma, corollary (one gradient step)",
     departures=("N = 256 items; embeddings are uniform on the sphere",),
+    region=ONE_STEP,
     by_width={width: _step(256, width) for width in STEP_WIDTHS},
 )
 def one_gradient_step_recalls(by_width: Runs) -> Iterator[Evidence]:
