@@ -14,6 +14,7 @@ from ..claims.claim import Claim
 from ..claims.criteria import Criterion, criteria, seconds
 from ..claims.find import find_one
 from ..claims.outside import option
+from ..claims.region import Region
 from ..claims.scale import Scale
 from ..claims.status import Standing, judged_before
 from ..claims.verdict import Verdict
@@ -114,6 +115,8 @@ def show_claim(
         if numbers := _numbers(each.evidence for each in found):
             _section(screen, "Numbers beside the paper's (they decide nothing)", *numbers)
     _section(screen, "Verdict", *_verdict(claim, scale, standing))
+    if claim.region and not claim.untested:
+        _section(screen, "What its paper leaves open, for a map", _open(claim.region))
     if departures := claim.departures_at(scale):
         _section(screen, "Where it departs from the paper", *map(_item, departures))
     _experiments(screen, claim, scale, full)
@@ -180,7 +183,8 @@ def _verdict(claim: Claim, scale: Scale, standing: Standing | None) -> list[Rend
         parts.append(Text(f"Not judged yet here: about {about} on {cores()} cores ({many})."))
     else:
         last = standing.verdict
-        parts.append(badge(last["outcome"]))
+        parts.append(badge(last["outcome"]).append(words.where(last)))
+        parts += [Text(f"map: {line}") for line in (last.get("map") or {}).get("says", ())]
         if standing.note:
             parts.append(Text(standing.note, style="yellow"))
         parts += [Text(text, style="yellow") for text in last["failures"]]
@@ -188,6 +192,20 @@ def _verdict(claim: Claim, scale: Scale, standing: Standing | None) -> list[Rend
     if before := judged_before(claim, scale):
         parts.append(Text(f"In the last full judgement: {before['outcome']}.", style="dim"))
     return parts
+
+
+def _open(region: Region) -> Table:
+    """The settings of a region with the reasons for their ranges, and when a run counts as
+    trained."""
+    grid = Table.grid(padding=(0, 2))
+    for each in region.settings:
+        told = str(each).removeprefix(each.path).lstrip(": ")
+        grid.add_row(Text(each.path, style="bold"), Text(told).append(f"\n{each.why}", "dim"))
+    for fit in region.trained:
+        grid.add_row(Text("trained if", style="dim"), Text(str(fit)))
+    if region.theory:
+        grid.add_row(Text("theory", style="dim"), Text(region.theory.says))
+    return grid
 
 
 def _experiments(screen: Console, claim: Claim, scale: Scale, full: bool) -> None:
@@ -218,4 +236,6 @@ def _commands(claim: Claim, scale: Scale) -> list[str]:
             place = option(claim.name)
             commands.append(f"ontogeny sweep {claim.name} --sweep {path}={values}{place}")
             break
+    if claim.region:
+        commands.append(f"ontogeny map {claim.name}{option(claim.name)}")
     return commands
