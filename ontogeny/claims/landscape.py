@@ -4,6 +4,7 @@ A cell is a point of the unit cube (how far along its range each setting is) whe
 or fails. Numbers only: nothing here knows of claims.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -52,16 +53,32 @@ def explained(shares: Float[np.ndarray, " cell"], holds: Holds, choices: int = 0
     The interval is from random halves of the cells: their estimates differ as much from one another
     as those of all cells would from those of other cells.
     """
-    groups = _groups(shares, choices)
+    return _explained(_groups(shares, choices, GROUPS), holds)
+
+
+def explained_together(
+    one: Float[np.ndarray, " cell"],
+    other: Float[np.ndarray, " cell"],
+    holds: Holds,
+    choices: tuple[int, int] = (0, 0),
+) -> Explained:
+    """The same of two settings at once: a boundary may run across both of them."""
+    few = max(2, min(GROUPS, math.isqrt(len(holds) // LEAST)))
+    first, second = (
+        _groups(shares, number, few) for shares, number in zip((one, other), choices, strict=True)
+    )
+    return _explained(first * (second.max() + 1) + second, holds)
+
+
+def _explained(groups: Groups, holds: Holds) -> Explained:
     found = _adjusted(groups, holds)
     spread = float(np.std(_halves(len(holds), lambda some: _adjusted(groups[some], holds[some]))))
-    return Explained(
-        max(0.0, found), max(0.0, found - 1.96 * spread), min(1.0, max(0.0, found + 1.96 * spread))
-    )
+    reach = 1.96 * spread
+    return Explained(max(0.0, found), max(0.0, found - reach), min(1.0, max(0.0, found + reach)))
 
 
-def _groups(shares: Float[np.ndarray, " cell"], choices: int) -> Groups:
-    count = choices or max(2, min(GROUPS, len(shares) // LEAST))
+def _groups(shares: Float[np.ndarray, " cell"], choices: int, most: int) -> Groups:
+    count = choices or max(2, min(most, len(shares) // LEAST))
     groups: Groups
     if choices:
         groups = np.minimum((shares * count).astype(int), count - 1)

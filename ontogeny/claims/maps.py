@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..core import words
 from ..core.decision import share_interval
 from ..core.evidence import Outcome
 from ..core.notebook import frame, table
-from .landscape import Boundary, Explained, boundary, explained, nearest
+from .landscape import Boundary, Explained, boundary, explained, explained_together, nearest
 from .region import OneOf, Point, Region, Setting, point_of
 
 if TYPE_CHECKING:
@@ -51,6 +52,14 @@ class Matters(NamedTuple):
     """A setting, and how much of the variation it explains."""
 
     setting: Setting
+    explained: Explained
+
+
+class Together(NamedTuple):
+    """Two settings, and how much of the variation they explain together."""
+
+    one: Setting
+    other: Setting
     explained: Explained
 
 
@@ -120,6 +129,28 @@ class Map:
         ]
         return sorted(found, key=lambda each: -each.explained.share)
 
+    def pair(self) -> Together | None:
+        """The two settings that explain most together, the one that explains more of it first; None
+        of a single setting or of too few cells."""
+        ranked = [each.setting for each in self.matters()]
+        if len(ranked) < 2:
+            return None
+        place = self.region.settings.index
+        found = (
+            Together(
+                one,
+                other,
+                explained_together(
+                    self.points[:, place(one)],
+                    self.points[:, place(other)],
+                    self.holds,
+                    (_choices(one), _choices(other)),
+                ),
+            )
+            for one, other in combinations(ranked, 2)
+        )
+        return max(found, key=lambda each: each.explained.share)
+
     def boundary(self, setting: Setting) -> Boundary | None:
         """Where along a setting the finding flips; None for a choice, or if it does not."""
         if isinstance(setting, OneOf) or len(self.decided) < ENOUGH:
@@ -170,10 +201,14 @@ class Map:
             return f"undecided: {words.counted(decided, 'cell')} decided, {ENOUGH} are the least"
         if self.outcome != Outcome.DEPENDS:
             return str(self.outcome)
-        first = self.matters()[0]
-        if not first.explained.certain:
-            return f"depends on no one setting: the most that one explains is {_percent(first)}"
-        return f"depends on {first.setting.path}: {self.along(first.setting)}"
+        first, pair = self.matters()[0], self.pair()
+        if first.explained.certain:
+            return f"depends on {first.setting.path}: {self.along(first.setting)}"
+        if pair and pair.explained.certain:
+            both = f"{pair.one.path} and {pair.other.path}"
+            return f"depends on {both} together: they explain {_percent(pair.explained)}"
+        most = _percent(first.explained)
+        return f"depends on no one or two of the settings: the most that one explains is {most}"
 
     def along(self, setting: Setting) -> str:
         """Where along a setting it holds."""
@@ -218,9 +253,7 @@ class Map:
         return f"Map of {self.claim}: {self.answer()[0]}"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (each.setting.path, _percent(each), self.along(each.setting)) for each in self.matters()
-        ]
+        rows = [(each.path, _percent(found), self.along(each)) for each, found in self.matters()]
         return table(repr(self), ("setting", "explains", ""), rows, self.answer()[1:])
 
     def to_frame(self) -> Any:
@@ -282,8 +315,8 @@ class Map:
         )
 
 
-def _percent(each: Matters) -> str:
-    share, low, high = (100 * x for x in each.explained)
+def _percent(explained: Explained) -> str:
+    share, low, high = (100 * x for x in explained)
     return f"{share:.0f} % [{low:.0f}, {high:.0f}]"
 
 
@@ -302,15 +335,3 @@ def _cell_of(settings: Sequence[Setting], data: Mapping[str, Any]) -> Cell:
     numbers = tuple(float("nan") if x is None else x for x in data["numbers"])
     point = point_of(settings, data["at"])
     return Cell(point, Found(data["found"]), numbers, data.get("note", ""), data.get("theory"))
-
-
-def with_map(row: Mapping[str, Any], found: Map | None) -> dict[str, Any]:
-    """A verdict as plain data, with what a map says: its outcome is the claim's, and the one at the
-    claim's own setting stays beside it."""
-    alone = row.get("at_one_setting", row["outcome"])
-    if found is None:
-        return {**row, "outcome": alone, "at_one_setting": alone, "map": None}
-    decided = found.outcome != Outcome.UNDECIDED
-    told = {"outcome": str(found.outcome), "says": found.answer(), "cells": len(found.cells)}
-    outcome = str(found.outcome) if decided else alone
-    return {**row, "outcome": outcome, "at_one_setting": alone, "map": told}

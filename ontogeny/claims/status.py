@@ -17,10 +17,10 @@ from ..engine.store import Store
 from .changes import changed, parse_change
 from .claim import Claim, all_claims
 from .find import find
-from .maps import Map, with_map
+from .maps import Map
 from .scale import JUDGED, Scale
 from .survey import map_digest
-from .verdict import Verdict, weigh
+from .verdict import Verdict, weigh, with_map
 
 
 def status(claim: Claim, store: Store, scale: Scale | None = None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ..core.notebook import table
 from ..core.run import Run
 from ..engine.schedule import OutOfTime
 from .claim import Claim
-from .maps import Map, with_map
+from .maps import Map
 from .outside import option
 from .scale import Scale
 
@@ -273,3 +273,15 @@ def _differs(evidence: Evidence) -> str:
 def write_json(verdicts: list[Verdict]) -> str:
     """The text of `judge --json`."""
     return json.dumps([v.as_json() for v in verdicts], indent=1, ensure_ascii=False) + "\n"
+
+
+def with_map(row: Mapping[str, Any], found: Map | None) -> dict[str, Any]:
+    """A verdict as plain data, with what a map says: its outcome is the claim's, and the one at the
+    claim's own setting stays beside it."""
+    alone = row.get("at_one_setting", row["outcome"])
+    if found is None:
+        return {**row, "outcome": alone, "at_one_setting": alone, "map": None}
+    decided = found.outcome != Outcome.UNDECIDED
+    told = {"outcome": str(found.outcome), "says": found.answer(), "cells": len(found.cells)}
+    outcome = str(found.outcome) if decided else alone
+    return {**row, "outcome": outcome, "at_one_setting": alone, "map": told}

@@ -1,5 +1,5 @@
 """The phase diagram of a map as data, for the figure, the page and the terminal: cells over the two
-settings that matter most, a smooth estimate behind them, theory's boundary."""
+settings that matter most together, a smooth estimate behind them, theory's boundary."""
 
 from typing import Any, NamedTuple
 
@@ -26,9 +26,10 @@ class Diagram(NamedTuple):
 
 
 def axes_of(found: Map) -> tuple[Setting, Setting] | None:
-    """The two settings that matter most, the first one across; None of fewer, or of few cells."""
-    first = [each.setting for each in found.matters()[:2]]
-    return (first[0], first[1]) if len(first) == 2 else None
+    """The two settings that explain most together, the more important one across; None of fewer, or
+    of few cells."""
+    pair = found.pair()
+    return (pair.one, pair.other) if pair else None
 
 
 def diagram(found: Map, points: int) -> Diagram | None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ontogeny.claims.landscape import boundary, explained, nearest, smooth
+from ontogeny.claims.landscape import boundary, explained, explained_together, nearest, smooth
 
 
 def chance(seed=7):
@@ -34,6 +34,15 @@ def test_what_explains_nothing_is_seldom_said_to_be_certain():
     points, holds = cells(64, 200), chance(8).uniform(size=64) < 0.5
     certain = [explained(column, holds).certain for column in points.T]
     assert np.mean(certain) < 0.1
+
+
+def test_a_boundary_across_two_settings_is_explained_by_both_together():
+    points = cells(64)
+    holds = points[:, 0] > points[:, 1]
+    one = explained(points[:, 0], holds)
+    both = explained_together(points[:, 0], points[:, 1], holds)
+    other = explained_together(points[:, 0], points[:, 2], holds)
+    assert both.share > 0.6 > one.share and both.certain and other.share < both.share - 0.2
 
 
 def test_choices_are_groups_of_their_own():

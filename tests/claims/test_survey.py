@@ -9,11 +9,11 @@ from small import tiny
 
 from ontogeny import Outcome, Scale
 from ontogeny.claims.claim import Claim
-from ontogeny.claims.maps import Found, Map, with_map
+from ontogeny.claims.maps import Found, Map
 from ontogeny.claims.region import Between, Fit, Predicted, Region
 from ontogeny.claims.status import last_said, map_of, remember, remember_map, status
 from ontogeny.claims.survey import predicted, region_of, survey
-from ontogeny.claims.verdict import judge
+from ontogeny.claims.verdict import judge, with_map
 from ontogeny.core.fields import ConfigError
 from ontogeny.engine.execute import execute as execute_for_real
 from ontogeny.engine.execute import recall
@@ -44,6 +44,18 @@ def test_a_planted_choice_is_named():
     found = survey(made(region), answering(lambda each: each.model.width == 16), region, cells=48)
     assert found.matters()[0].setting == WIDTH and found.boundary(WIDTH) is None
     assert "holds in 0 of 16 at 8, holds in 16 of 16 at 16" in found.answer()[0]
+
+
+def test_two_settings_that_matter_only_together_are_both_named():
+    region = Region((RATIO, RATE))
+
+    def either_or(each):
+        return float((each.task.ratio > 2) != (each.training[0].learning_rate > 1))
+
+    found = survey(made(region), answering(either_or), region, cells=96)
+    assert not any(each.explained.certain for each in found.matters())
+    assert "together: they explain" in found.answer()[0]
+    assert {"task.ratio", "training.*.learning_rate"} <= set(found.answer()[0].split())
 
 
 @pytest.mark.parametrize(
