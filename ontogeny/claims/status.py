@@ -1,7 +1,7 @@
 """What a store knows of each claim: its last verdict, and whether that still holds."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -93,9 +93,16 @@ def map_of(claim: Claim, store: Store, scale: Scale) -> Map | None:
     last full judgement; none that was made before a change of what it runs."""
     if claim.region is None or claim.evidence is None:
         return None
-    known = store.note("maps", f"{claim.name}.{scale}"), _shipped_map(f"{claim.name}.{scale}")
+    own = _valid(claim, scale, store.note("maps", f"{claim.name}.{scale}"))
+    return own or _valid(claim, scale, _shipped_map(f"{claim.name}.{scale}"))
+
+
+def _valid(claim: Claim, scale: Scale, known: Mapping[str, Any] | None) -> Map | None:
+    """A map that was kept, if the claim runs today what it ran then."""
+    if known is None or claim.region is None or claim.evidence is None:
+        return None
     wanted = map_digest(claim, claim.region, scale)
-    return next((Map.from_json(each) for each in known if each and each["digest"] == wanted), None)
+    return Map.from_json(known) if known["digest"] == wanted else None
 
 
 def with_maps(verdicts: Sequence[Verdict], store: Store) -> list[Verdict]:
@@ -155,6 +162,19 @@ def last_said(claim: Claim, store: Store, scale: Scale) -> Standing:
     mapped, stale = map_of(claim, store, scale), last.get("digest") != claim.digest(scale)
     note = AGAIN["changed"] if stale else ""
     return Standing(claim, scale, with_map(last, mapped), note=note, map=mapped)
+
+
+def judgement(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The verdicts on all claims that there are, in their order, the later of two on one; each with
+    what the map says that was made of it."""
+    last = {(row["claim"], row["scale"]): row for row in rows}
+    found = []
+    for claim in find(["all"]):
+        for size in JUDGED:
+            if row := last.get((claim.name, str(size))):
+                known = _shipped_map(f"{claim.name}.{size}")
+                found.append(with_map(row, _valid(claim, size, known)))
+    return found
 
 
 def judged_before(claim: Claim, scale: Scale) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """Commands that show results: the page, the explorer, and figures for a paper."""
 
+import json
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -118,22 +119,29 @@ def train_page() -> None:
 
 @app.command(show=False)
 def write_verdicts(
-    verdicts: Annotated[Path, Parameter(help="What `judge --json` wrote")],
+    verdicts: Annotated[Path, Parameter(help="What `judge --json` wrote, of all claims")],
     /,
-    *,
+    *newer: Annotated[Path, Parameter(help="The same, of claims that were judged again")],
     page: Annotated[Path, Parameter(help="The page to write")] = Path("docs/verdicts.md"),
     readme: Annotated[Path, Parameter(help="Where the tally stands")] = Path("README.md"),
 ) -> None:
-    """Write the page of all verdicts, and their tally between the marks of the README."""
+    """Write the page of all verdicts, and their tally between the marks of the README.
+
+    Verdicts of newer files replace those of the first, which is written again; so a judgement of
+    hours can be done paper by paper.
+    """
+    from ..claims.status import judgement
     from ..core.fields import ConfigError
     from ..engine.files import read_bytes, read_json, write_whole
     from ..report.tables import verdicts_page, with_tally
 
     page = output_file(page, "--page")
     try:
-        known = read_json(output_file(verdicts, "the verdicts"))
+        files = [read_json(output_file(each, "the verdicts")) for each in (verdicts, *newer)]
+        known = judgement(row for rows in files for row in rows)
         text = with_tally(read_bytes(output_file(readme, "--readme")).decode(), known)
     except ValueError as error:
         raise ConfigError(f"{verdicts} or {readme}: {error}") from error
+    write_whole(verdicts, json.dumps(known, indent=1, ensure_ascii=False) + "\n")
     write_whole(page, verdicts_page(known))
     write_whole(readme, text)
