@@ -229,7 +229,16 @@ page.fill = async (section) => {
     const backgrounds = read.map(([, run]) => run),
       parts = [];
     if (map?.diagram)
-      parts.push(charts.draw(charts.map(map.diagram), "where in the region the claim holds").figure);
+      parts.push(
+        charts.draw(charts.map(map.diagram), "where in the region the claim holds").figure,
+        lab.element("p", {
+          class: "soft",
+          text:
+            "Cells over the two settings that explain most together, and a smooth estimate of how often it holds." +
+            (map.diagram.own ? " ☆ the claim's own setting." : "") +
+            (map.diagram.theory.length ? " Dashed: where theory has it flip." : ""),
+        }),
+      );
     if (points.length) {
       const { spec, names, papers, predicted } = charts.against(
         points,

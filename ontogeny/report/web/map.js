@@ -75,7 +75,7 @@ charts.map = ({ axes, cells, shade, theory, own }) => {
           field: "found",
           type: "nominal",
           scale: { domain: known, range: known.map((word) => FOUND[word][1]) },
-          legend: { title: null },
+          legend: null,
         },
         tooltip: ["found", "at"].map((field) => ({ field })),
       },
