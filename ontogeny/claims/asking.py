@@ -1,6 +1,6 @@
 """Claims from Python: judged, swept and listed as the commands do, with objects for an answer."""
 
-import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ from ..core.notebook import frame, table
 from ..engine.display import shown
 from ..engine.execute import execute, recall
 from ..engine.schedule import Pool, Progress
-from ..engine.store import Store
+from ..engine.store import Store, usual_folder
 from . import sweep as sweeping
 from . import verdict as judging
 from .changes import parse_change
@@ -32,7 +32,7 @@ Place: TypeAlias = Store | str | Path | None
 Row = TypeVar("Row")
 
 
-class _Rows(Sequence[Row]):
+class _Rows(Sequence[Row], ABC):
     """Records by number, or by the name of a claim or an unambiguous part of it."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
@@ -61,8 +61,9 @@ class _Rows(Sequence[Row]):
     def __repr__(self) -> str:
         return "\n".join(str(row) for row in self._rows) or f"no {type(self).__name__.lower()}"
 
+    @abstractmethod
     def _name(self, row: Row) -> str:
-        raise NotImplementedError
+        """The name that a record goes by."""
 
 
 class Verdicts(_Rows[Verdict]):
@@ -255,7 +256,7 @@ def _found(asked: Asked | Sequence[Asked], one: bool = False) -> Sequence[Claim]
 def _kept(store: Place) -> Store:
     if isinstance(store, Store):
         return store
-    return Store(Path(store or os.environ.get("ONTOGENY_STORE") or ".ontogeny"))
+    return Store(store or usual_folder())
 
 
 def _text(value: Any) -> str:

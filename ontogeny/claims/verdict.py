@@ -136,7 +136,7 @@ class Verdict:
         return with_map(plain, self.map)
 
     def __repr__(self) -> str:
-        number = f"{self.seeds} seed{'s' * (self.seeds != 1)}"
+        number = words.counted(self.seeds, "seed")
         return f"{words.verdict(self.as_json())}: {self.claim.name} ({self.scale}, {number})"
 
     def _repr_html_(self) -> str:

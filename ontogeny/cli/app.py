@@ -158,11 +158,9 @@ def pool_of(on: str, workers: int | None) -> "Pool":
 
 def store_at(path: Path | None) -> "Store":
     """The store that `--store` names."""
-    from ..engine.store import Store
+    from ..engine.store import Store, usual_folder
 
-    return Store(
-        output_folder(path or Path(os.environ.get("ONTOGENY_STORE") or ".ontogeny"), "--store")
-    )
+    return Store(output_folder(path or usual_folder(), "--store"))
 
 
 def output_folder(path: Path, option: str) -> Path:

@@ -16,7 +16,7 @@ from .evidence import Evidence, Relation, Reported
 from .fields import ConfigError
 from .notebook import table
 from .quantity import ANYTHING, SIZE, Quantity, Range
-from .words import with_interval
+from .words import counted, with_interval
 
 Values = Float[np.ndarray, "seed ..."]
 
@@ -62,7 +62,7 @@ class Measurement:
         return f"{self.quantity}: {summary(self.values, self.quantity.range)}"
 
     def __repr__(self) -> str:
-        return f"Measurement({self}, {len(self.values)} seed{'s' * (len(self.values) != 1)})"
+        return f"Measurement({self}, {counted(len(self.values), 'seed')})"
 
     def _repr_html_(self) -> str:
         rows = [(seed, value) for seed, value in enumerate(self.values)]

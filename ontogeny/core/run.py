@@ -13,6 +13,7 @@ from .fields import ConfigError, did_you_mean
 from .measurement import Measurement, summary
 from .notebook import frame, table
 from .quantity import ANYTHING, RANGES, Quantity, Range
+from .words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,7 +112,7 @@ class Run:
         failed = f", {len(self.failures)} failed" if self.failures else ""
         asked = ", ".join(self.answers)
         asked = asked if len(asked) <= 60 else f"{asked[:59]}…"
-        many = f"{seeds} seed{'s' * (seeds != 1)}, {steps:,} steps"
+        many = f"{counted(seeds, 'seed')}, {steps:,} steps"
         return f"Run({self.name!r}, {many}, {len(self.steps)} evaluations of {asked}{failed})"
 
     def _repr_html_(self) -> str:
@@ -120,7 +121,7 @@ class Run:
             for probe, answers in self.answers.items()
         ]
         seeds, steps = len(self.seeds), int(self.steps[-1]) if len(self.steps) else 0
-        title = f"{self.name or 'run'}: {seeds} seed{'s' * (seeds != 1)}, {steps:,} steps"
+        title = f"{self.name or 'run'}: {counted(seeds, 'seed')}, {steps:,} steps"
         return table(title, ["probe", "final mean [95 % interval]"], rows, self.failures)
 
 
@@ -145,7 +146,7 @@ class Runs(Mapping[str, Run]):
         rows = [[name, *(_final(run, probe) for probe in probes)] for name, run in some.items()]
         more = [f"and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
         failures = [f"{name}: {text}" for name, run in some.items() for text in run.failures]
-        title = f"{len(self)} run{'s' * (len(self) != 1)}: final mean [95 % interval]"
+        title = f"{counted(len(self), 'run')}: final mean [95 % interval]"
         return table(title, ["run", *probes], rows, [*more, *failures])
 
 

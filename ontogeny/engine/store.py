@@ -16,6 +16,7 @@ unpickled. What is not as it was written is set aside with a message, and harms 
 
 import json
 import logging
+import os
 import shutil
 import socket
 import time
@@ -69,6 +70,11 @@ class Checkpoint:
     state: Arrays
     answers: Arrays
     notes: dict[str, Any]
+
+
+def usual_folder() -> Path:
+    """Where runs are kept if nobody says where: `$ONTOGENY_STORE`, else `.ontogeny`."""
+    return Path(os.environ.get("ONTOGENY_STORE") or ".ontogeny")
 
 
 class Store:

@@ -179,7 +179,7 @@ def _verdict(claim: Claim, scale: Scale, standing: Standing | None) -> list[Rend
     if standing is None:
         runs, least = claim.named(scale), claim.seeds.least
         about = words.duration(seconds(runs, least))
-        many = f"{len(runs)} experiment{'s' * (len(runs) > 1)} × {least} seed{'s' * (least > 1)}"
+        many = f"{words.counted(len(runs), 'experiment')} × {words.counted(least, 'seed')}"
         parts.append(Text(f"Not judged yet here: about {about} on {cores()} cores ({many})."))
     else:
         last = standing.verdict

@@ -77,7 +77,7 @@ def too_few(seeds: int, found: Sequence[Evidence]) -> str:
     if seeds >= fewest() or not by_seeds:
         return ""
     wide = ", and intervals of fewer than 3 say little" if seeds < 3 else ""
-    return f"{seeds} seed{'s' * (seeds > 1)} cannot decide: at least {fewest()} have to agree{wide}"
+    return f"{words.counted(seeds, 'seed')} cannot decide: at least {fewest()} have to agree{wide}"
 
 
 def tally(rows: Sequence[dict[str, Any]]) -> str:

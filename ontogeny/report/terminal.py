@@ -94,7 +94,7 @@ def show_list(rows: Sequence[dict[str, Any]]) -> None:
         return
     counts = Counter(standing_of(row) for row in rows)
     told = ", ".join(f"{counts[word]} {word}" for word in OUTCOMES if counts[word])
-    screen.print(f"{len(rows)} claim{'s' * (len(rows) > 1)}: {told}", highlight=False)
+    screen.print(f"{words.counted(len(rows), 'claim')}: {told}", highlight=False)
     if not {"stale", "unjudged"}.isdisjoint(counts):
         screen.print("ontogeny judge CLAIM judges one", style="dim")
 
