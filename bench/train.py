@@ -49,7 +49,12 @@ def main() -> None:
     asked = words.parse_args()
     if asked.threads:
         torch.set_num_threads(asked.threads)
-    stored = np.load(asked.data, allow_pickle=False)
+    sys.stdout.write(json.dumps(trained(asked.data, asked.steps, asked.mode)) + "\n")
+
+
+def trained(data: str, steps: int, mode: str) -> dict[str, object]:
+    """How long a step of the program takes, and what it loses at the first ones."""
+    stored = np.load(data, allow_pickle=False)
     about = json.loads(str(stored["about"]))
 
     def part(prefix: str) -> dict[str, torch.Tensor]:
@@ -61,7 +66,7 @@ def main() -> None:
     chains = [_whole(part(f"chains{n}")) for n in range(about["chains"])]
     model = PROGRAMS[about["model"]](params, about["settings"])
     rule = optimizer(model, about["stage"])
-    forward = torch.compile(model) if asked.mode == "compiled" else model
+    forward = torch.compile(model) if mode == "compiled" else model
 
     def step(batch: dict[str, torch.Tensor]) -> float:
         rule.zero_grad(set_to_none=True)
@@ -73,7 +78,7 @@ def main() -> None:
     turns, losses, began = cycle(batches), [], time.perf_counter()
     losses += [step(next(turns)) for _ in batches]  # the first compiles
     warm = time.perf_counter() - began
-    seconds = _fastest(lambda: losses.append(step(next(turns))), max(1, asked.steps // 5))
+    seconds = _fastest(lambda: losses.append(step(next(turns))), max(1, steps // 5))
     draw, task = DRAWING.get(about["task"]), part("task")
     drawing = _fastest(lambda: draw(task, about["drawn"]), 5) if draw else 0.0
     following = sum(_fastest(lambda c=each: model.follow(**c), 1) for each in chains)
@@ -86,15 +91,15 @@ def main() -> None:
     with open("/proc/self/status") as file:
         (peak,) = (line.split()[1] for line in file if line.startswith("VmHWM"))
     memory = int(peak) * 1024
-    found = {
+    return {
         "step": seconds,
         "drawing": drawing,
         "following": following,
         "row": row,
         "start": IMPORTED + warm - len(batches) * seconds,
         "memory": memory,
+        "losses": losses[:10],
     }
-    sys.stdout.write(json.dumps(found | {"losses": losses[:10]}) + "\n")
 
 
 def _fastest(work: Callable[[], object], times: int) -> float:
