@@ -55,6 +55,15 @@ class Matters(NamedTuple):
     explained: Explained
 
 
+class Theory(NamedTuple):
+    """Theory's margin over two settings, the others as claimed: positive where it has the finding
+    hold. Rows go up, columns across; both ranges from end to end."""
+
+    across: str
+    up: str
+    margin: list[list[float | None]]
+
+
 class Together(NamedTuple):
     """Two settings, and how much of the variation they explain together."""
 
@@ -76,6 +85,7 @@ class Map:
     evidence: tuple[str, ...] = ()  # the sentences that decide in a cell
     refused: Mapping[str, int] | None = None  # cells that no experiment can be made of, by why
     left: int = 0  # cells for which there was no time
+    theory: Theory | None = None  # over the two settings that explain most together
     digest: str = ""
 
     # -------------------------------------------------------------------------------- the answer
@@ -290,6 +300,7 @@ class Map:
             "cells": [_cell_json(cell) for cell in cells],
             "refused": dict(self.refused or {}),
             "left": self.left,
+            "theory": self.theory and self.theory._asdict(),
             "outcome": str(self.outcome),
             "says": self.answer(),
             "digest": self.digest,
@@ -311,6 +322,7 @@ class Map:
             evidence=tuple(data["evidence"]),
             refused=data["refused"],
             left=data["left"],
+            theory=Theory(**data["theory"]) if data["theory"] else None,
             digest=data["digest"],
         )
 

@@ -15,7 +15,7 @@ from ..engine.schedule import Failures, OutOfTime
 from ..engine.serialize import digest, value_at
 from .changes import changer, places
 from .claim import Claim
-from .maps import Cell, Found, Map
+from .maps import Cell, Found, Map, Theory
 from .region import Between, Fit, Point, Region, Setting, design, named_settings, point_of
 from .scale import Scale
 from .verdict import Recalled, Verdict, weigh
@@ -91,7 +91,7 @@ def survey(
     _complain(claim, found.values())
     own, *others = (found.get(site.name) for site in sites)
     told = next((v.deciding for _, v in found.values() if v and v.deciding), [])
-    return Map(
+    made = Map(
         claim=claim.name,
         scale=str(scale),
         seeds=seeds,
@@ -103,6 +103,7 @@ def survey(
         left=sum(each is None for each in others),
         digest=map_digest(claim, region, scale),
     )
+    return replace(made, theory=_theory(claim, made, region, scale))
 
 
 def map_digest(claim: Claim, region: Region, scale: Scale) -> str:
@@ -209,12 +210,22 @@ def _margin(region: Region, experiments: Mapping[str, Any]) -> float | None:
     return float(margin) if np.isfinite(margin) else None
 
 
+def _theory(claim: Claim, made: Map, region: Region, scale: Scale) -> Theory | None:
+    pair = made.pair()
+    if pair is None or region.theory is None or region.theory.margin is None:
+        return None
+    place = region.settings.index
+    grid = predicted(claim, region, scale, place(pair.one), place(pair.other))
+    plain = [[float(f"{x:.3g}") if np.isfinite(x) else None for x in row] for row in grid]
+    return Theory(pair.one.path, pair.other.path, plain)
+
+
 def predicted(
     claim: Claim, region: Region, scale: Scale, across: int, up: int, points: int = 24
-) -> np.ndarray | None:
+) -> np.ndarray:
     """Theory's margin over two settings of a region, the others as claimed (or in the middle)."""
-    if region.theory is None or region.theory.margin is None:
-        return None
+    assert region.theory is not None
+    assert region.theory.margin is not None
     base = claim.named(scale)
     make = changer(claim.name, base, [each.path for each in region.settings])
     shares = np.array(own_point(region.settings, base).shares)

@@ -29,7 +29,14 @@ SWEEP |= {"sweeps": {...: [str]}, "points": [POINT]}
 CELL: _Shape = {"at": [str], "found": str, "numbers": [NUMBER]}
 MAP: _Shape = {"claim": str, "scale": str, "seeds": SEEDS, "evidence": [str], "own": bool}
 MAP |= {"region": {"settings": [dict], "trained": [dict], "theory": str}, "cells": [CELL]}
-MAP |= {"refused": {...: int}, "left": int, "outcome": str, "says": [str], "digest": str}
+MAP |= {
+    "theory": (dict, type(None)),
+    "refused": {...: int},
+    "left": int,
+    "outcome": str,
+    "says": [str],
+    "digest": str,
+}
 NOTES = {"verdicts": VERDICT, "sweeps": SWEEP, "maps": MAP}
 UNIT: _Shape = {"label": str, "step": int, "steps": int, "news": str}
 WORK: _Shape = {"pid": int, "host": str, "words": [str], "fraction": NUMBER, "left": str}

@@ -6,12 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from contourpy import contour_generator
 
-from ..claims.claim import all_claims
 from ..claims.landscape import smooth
 from ..claims.maps import Cell, Map
 from ..claims.region import OneOf, Setting
-from ..claims.scale import Scale
-from ..claims.survey import predicted
 
 
 class Diagram(NamedTuple):
@@ -46,7 +43,7 @@ def diagram(found: Map, points: int) -> Diagram | None:
         *axes,
         [(cell, *place) for cell, place in zip(found.cells, _places(found, x, y), strict=True)],
         shade,
-        _theory(found, x, y),
+        _theory(found, *axes),
         (own[0], own[1]) if own and np.isfinite(own).all() else None,
     )
 
@@ -62,14 +59,12 @@ def _places(found: Map, x: int, y: int) -> list[tuple[float, float]]:
     return [(float(a), float(b)) for a, b in shares]
 
 
-def _theory(found: Map, x: int, y: int) -> list[np.ndarray]:
-    """Lines where theory's margin is zero, if the claim is known here and has a theory."""
-    claim = all_claims().get(found.claim)
-    if claim is None or claim.region is None or claim.evidence is None:
+def _theory(found: Map, across: Setting, up: Setting) -> list[np.ndarray]:
+    """Lines where theory's margin is zero, if there is a theory over these two settings."""
+    known = found.theory
+    if known is None or (known.across, known.up) != (across.path, up.path):
         return []
-    margin = predicted(claim, claim.region, Scale(found.scale), x, y)
-    if margin is None:
-        return []
+    margin = np.array([[np.nan if x is None else x for x in row] for row in known.margin])
     ends = np.linspace(0, 1, len(margin))
     masked = np.ma.masked_invalid(margin)
     return [np.asarray(line) for line in contour_generator(ends, ends, masked).lines(0.0)]

@@ -9,7 +9,6 @@ from planted import RATE, RATIO, WIDTH, answering, below_three, made
 from rich.console import Console
 
 from ontogeny import Scale
-from ontogeny.claims import claim as claims
 from ontogeny.claims.region import Predicted, Region
 from ontogeny.claims.status import last_said, remember, remember_map, standing
 from ontogeny.claims.survey import survey
@@ -24,10 +23,8 @@ REGION = Region((RATIO, RATE, WIDTH), theory=THEORY)
 
 
 @pytest.fixture
-def known(monkeypatch):
-    """A claim that is known by its name, so that its theory is found."""
-    monkeypatch.setitem(claims.CLAIMS, "made", made(REGION))
-    return claims.CLAIMS["made"]
+def known():
+    return made(REGION)
 
 
 def surveyed(claim, cells=48, accuracy=below_three):

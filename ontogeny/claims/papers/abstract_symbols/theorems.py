@@ -14,7 +14,7 @@ from ....probes.tangent import Transfer
 from ....tasks.templates import Templates
 from ....theory.template_sets import COPY, ENDS_OR_TAIL
 from ...claim import claim
-from .regions import KERNEL_REGION
+from .regions import DIVERSITY_REGION, SAMPLES_REGION
 from .setting import (
     IDENTITIES,
     KERNEL,
@@ -45,7 +45,7 @@ def _beyond_error(measured: Measurement) -> Measurement:
     PAPER,
     "Theorem 4.4, samples",
     departures=KERNEL,
-    region=KERNEL_REGION,
+    region=SAMPLES_REGION,
     by_samples=regressed_upto(ENDS_OR_TAIL, SAMPLES),
 )
 def kernel_regression_generalizes_to_unseen_symbols(
@@ -67,7 +67,7 @@ ALPHABETS = (8, 32, 128, 1024)
     PAPER,
     "Theorem 4.4, diversity",
     departures=KERNEL,
-    region=KERNEL_REGION,
+    region=DIVERSITY_REGION,
     by_alphabet={size: regressed(ENDS_OR_TAIL, alphabet=float(size)) for size in ALPHABETS},
 )
 def symbol_diversity_lets_kernel_regression_generalize(
