@@ -44,6 +44,11 @@ CHANGES += [
 SWEEPS = ["task.ratio=1,2", "task.ratio=1,1", "task.ratio=", "task.ratio=1,,2", "x=1"]
 SWEEPS += ["task.ratio=" + ",".join(map(str, range(1, 20000))), "training.0.learning_rate=0.1,x"]
 
+# a choice between two values is two cells, whatever their number is to be
+OVERS = ["task.ratio=1,2", "task.ratio=2..1", "task.ratio=0..1:log", "task.ratio=x1..2", "x=1,2"]
+OVERS += ["*=1,2", "*.*=nan,inf", "task.*=1,2", "task.ratio=..", "task.ratio=1..1e400:log", "=1..2"]
+OVERS += ["task.tuples=-1,-2", "task.ratio=" + ",".join(map(str, range(1, 2000)))]
+
 CLAIM, SOME = ("word", PATTERNS), ("words", PATTERNS)
 OPTIONS = {
     "--store": PATHS,
@@ -57,6 +62,9 @@ OPTIONS = {
     "--on": ["ray:/", "here", "", "ray://"],
     "--set": CHANGES,
     "--sweep": SWEEPS,
+    "--over": OVERS,
+    "--cells": NUMBERS,
+    "--csv": PATHS,
     "--format": ["csv", "parquet", "gpt2", "safetensors", "cvs", ""],
     "--width": NUMBERS,
     "--port": ["99999", "-1", "x", "", "1e9"],
@@ -75,6 +83,7 @@ COMMANDS = {
     "judge": (SOME, ["--scale", "--seeds", "--workers", "--on", "--hours", "--json", "--store"]),
     "show": (CLAIM, ["--scale", "--store"]),
     "sweep": (CLAIM, ["--set", "--sweep", "--scale", "--seeds", "--workers", "--out", "--json"]),
+    "map": (CLAIM, ["--over", "--cells", "--seeds", "--scale", "--hours", "--workers", "--csv"]),
     "runs": (None, ["--store"]),
     "bench": (None, ["--json"]),
     "report": (CLAIM, ["--scale", "--out", "--store"]),
