@@ -77,19 +77,23 @@ def survey(
     if len(sites) < 2:
         raise ConfigError(f"{claim.name}: every cell is refused: {next(iter(refused))}")
     found: dict[str, tuple[Cell, Verdict | None]] = {}
-    open_, in_time = sites, True
+    open_, gone, in_time = sites, set[str](), True
     for n in sorted({1} if claim.exact else {min(SEEDS, seeds), seeds}):
         runs, failures, in_time = _run(open_, execute, n, recall)
         for site in open_:
             if there := site.own(runs):
                 found[site.name] = _judged(claim, region, scale, site, there, n)
             elif why := _why(site, failures):
-                found[site.name] = Cell(site.point, Found.UNTRAINED, note=why), None
+                refused.note(why)
+                gone.add(site.name)
         open_ = [site for site in open_ if site.name in found and _is_open(found[site.name][0])]
         if not in_time:
             break
     _complain(claim, found.values())
-    own, *others = (found.get(site.name) for site in sites)
+    if gone and not found:
+        raise ConfigError(f"{claim.name}: every cell is refused: {next(iter(refused))}")
+    own = found.get(sites[0].name)
+    others = [found.get(site.name) for site in sites[1:] if site.name not in gone]
     told = next((v.deciding for _, v in found.values() if v and v.deciding), [])
     made = Map(
         claim=claim.name,

@@ -10,7 +10,7 @@ from small import tiny
 from ontogeny import Outcome, Scale
 from ontogeny.claims.claim import Claim
 from ontogeny.claims.maps import Found, Map
-from ontogeny.claims.region import Between, Fit, Predicted, Region
+from ontogeny.claims.region import Between, Fit, OneOf, Predicted, Region
 from ontogeny.claims.status import last_said, map_of, remember, remember_map, status
 from ontogeny.claims.survey import predicted, region_of, survey
 from ontogeny.claims.verdict import judge, with_map
@@ -100,6 +100,18 @@ def test_cells_that_a_task_refuses_are_dropped_counted_and_said():
     nowhere = Region((Between("task.ratio", -4, -1),))
     with pytest.raises(ConfigError, match="every cell is refused"):
         survey(made(nowhere), answering(below_three), nowhere)
+
+
+def test_cells_that_no_program_can_be_made_of_are_refused_too(store):
+    """The model refuses so narrow a width only when it is to begin."""
+    region = Region((OneOf("model.width", 2, 16),))
+
+    def execute(experiments, n, failures=None):
+        return execute_for_real(experiments, n, store=store, progress=False, failures=failures)
+
+    found = survey(made(region, probe="success"), execute, region, seeds=1)
+    ((why, count),) = found.refused.items()
+    assert "width=2 is too small" in why and count == 1 and len(found.cells) == 1
 
 
 @pytest.mark.parametrize(
