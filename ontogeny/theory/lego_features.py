@@ -102,7 +102,8 @@ def promise(
     """V̄: what each neuron of j makes of y and of the actions that send y to j, in the mean."""
     of_action = weights.action[fibres(table)].mean(axis=2)  # [class, value, class, neuron]
     classes = np.arange(table.shape[1])
-    return 0.5 * (of_action[classes, :, classes] + weights.value.transpose(1, 0, 2))
+    both = of_action[classes, :, classes] + weights.value[:, :-1].transpose(1, 0, 2)
+    return np.asarray(0.5 * both)
 
 
 def curriculum(

@@ -1,8 +1,8 @@
 """Stage 1 of LEGO: how neurons learn one action on one value, for any transitive action.
 
-With the slots of variables as they were (Assumption B.1) gradient flow closes in V_jr(g) and V_jr(y)
-(Fact B.1): with every pair as likely, ξ_j(g, y) = [g y = j] - p_j(g, y), and the softmax p over all
-d tokens,
+With the slots of variables as they were (Assumption B.1) gradient flow closes in V_jr(g) and
+V_jr(y) (arXiv 2511.07378, Fact B.1). With ξ_j(g, y) = [g y = j] - p_j(g, y), every pair as likely,
+and the softmax p over all d tokens,
 
     dV_jr(g)/dt = ½ Σ_y ξ_j sReLU'(x_jr) / (|G| |Y|),      dV_jr(y)/dt the same, summed over g
 
@@ -40,8 +40,8 @@ class Rows(NamedTuple):
     def of(cls, table: Int[np.ndarray, "action value"]) -> "Rows":
         """The rows of an action."""
         action = fibres(table)
-        to, value, _ = np.indices(action.shape)
-        return cls(action, value, to)
+        indices = np.indices(action.shape)
+        return cls(action, indices[1], indices[0])
 
 
 class Forces(NamedTuple):
@@ -77,10 +77,10 @@ def forces(weights: Weights, rows: Rows, constants: Constants) -> Forces:
     pull = np.where(outputs < constants.B, odds / total[..., None], 0.0) / (2 * rows.to.size)
     of_right = np.empty((*rows.to.shape, neurons))
     down = Weights(np.empty_like(weights.action), np.empty_like(weights.value))
-    for block, pulled in zip(blocks, slopes, strict=True):
+    for block, slope in zip(blocks, slopes, strict=True):
         own = block[block < values]  # the last class is never right
-        of_right[own] = pulled[rows.action[own], rows.value[own], rows.to[own] - block[0]]
-        pulled *= pull[:, :, block, None]
+        of_right[own] = slope[rows.action[own], rows.value[own], rows.to[own] - block[0]]
+        pulled = slope * pull[:, :, block, None]
         down.action[:, block], down.value[:, block] = pulled.sum(axis=1), pulled.sum(axis=0)
     loss = -np.mean(np.log1p(-missed))
     return Forces(of_right, outputs[rows], missed[rows[:2]] / rows.to.size, down, loss)
@@ -128,7 +128,7 @@ def held(now: Forces, rows: Rows, pause: float, B: float) -> Float[np.ndarray, "
     raising = 0.25 * (shared + shared * unit)
 
     def end(push: Float[np.ndarray, "class value fibre"]) -> Float[np.ndarray, "..."]:
-        return over + np.squeeze(raising @ push[..., None], -1)
+        return np.asarray(over + np.squeeze(raising @ push[..., None], -1))
 
     push = most
     between = end(push) > 0
