@@ -45,13 +45,14 @@ class Features(NamedTuple):
         """The neurons that some attention to some tokens brings above a part of the knee."""
         largest = np.maximum(weights.action.max(axis=0), weights.value.max(axis=0))
         chosen = largest + constants.bias > least * constants.knee
-        # each of the others adds less than ρ/q least^q: as much as if it had learnt nothing
-        idle, _ = constants.respond(np.array([constants.bias]))
+        # each of the others adds less than ρ/q least^q, to all alike: what it makes of a mean token
+        usual = 0.5 * (weights.action.mean(axis=0) + weights.value.mean(axis=0))
+        idle, _ = constants.respond(usual + constants.bias)
         return cls(
             weights.action[:, chosen],
             weights.value[:, chosen],
             np.eye(len(chosen))[np.nonzero(chosen)[0]],
-            idle * np.sum(~chosen, axis=1),
+            np.sum(np.where(chosen, 0.0, idle), axis=1),
             constants,
         )
 
@@ -237,7 +238,7 @@ def flow(
         return loss, share * slope
 
     def reached(_: float, scores: Float[np.ndarray, " kind"]) -> float:
-        return float(np.log(descent(tuple(scores))[0] / target))
+        return float(descent(tuple(scores))[0] / target - 1)
 
     def tired(_: float, scores: Float[np.ndarray, " kind"]) -> float:
         return float(evaluations - descent.cache_info().currsize)
