@@ -76,7 +76,7 @@ def right(
     predicates = _counts(chains.actions, len(features.action)) @ features.action
     read = np.zeros((rows, features.of.shape[0]))  # earlier answers
     found = np.empty((rows, length), bool)
-    span = max(1, BLOCK // read.size)
+    span = max(1, BLOCK // max(1, read.size))
     for first in range(0, length, span):
         steps = slice(first, min(first + span, length))
         needed = features.action[chains.actions[:, steps]]
@@ -89,7 +89,7 @@ def right(
         mixed /= whole[:, None]
         mixed += features.constants.bias
         target = chains.values[:, 1:][:, steps]
-        leads = margins(mixed.reshape(-1, mixed.shape[-1]), target.ravel(), features)
+        leads = margins(mixed.reshape(target.size, read.shape[1]), target.ravel(), features)
         found[:, steps] = leads.reshape(target.shape) > 0
     return found
 
@@ -119,7 +119,7 @@ def solved(
     features: Features,
     table: Int[np.ndarray, "action value"],
     longest: int = 4096,
-    rows: int = 128,
+    rows: int = 64,
     seed: int = 0,
 ) -> Solved:
     """Lengths √2 apart, up to one at which nearly all rollouts fail, or the longest."""
