@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.integrate import solve_ivp
+from scipy.integrate import BDF
+from scipy.optimize import brentq
 
 from .lego_features import Constants, Weights
 
@@ -169,7 +170,7 @@ def attention(
     """The attention of an answer (from 0) to the predicate that it needs, and to itself."""
     weights = np.exp(scores)
     whole = weights @ np.array([1.0, 1.0, chain - 1.0, answer])
-    return weights[..., 0] / whole, weights[..., 1] / whole
+    return np.asarray(weights[..., 0] / whole), np.asarray(weights[..., 1] / whole)
 
 
 def leakage(scores: Float[np.ndarray, "*step kind"], chain: int, answer: int) -> np.ndarray:
@@ -228,8 +229,8 @@ def flow(
     constants = features.constants
     duration = constants.d * np.exp(constants.B) if duration is None else duration
 
-    @cache  # the solver asks for the slope and for the event at the same scores
-    def descent(scores: tuple[float, ...]) -> tuple[float, Float[np.ndarray, " kind"]]:
+    @cache  # the solver asks for the slope at scores whose loss is asked for, too
+    def descent(*scores: float) -> tuple[float, Float[np.ndarray, " kind"]]:
         loss, slope = 0.0, np.zeros(4)
         for part, reading in readings:
             its_loss, its_slope = reading.descent(np.array(scores), features)
@@ -237,24 +238,18 @@ def flow(
             slope += part * its_slope
         return loss, share * slope
 
-    def reached(_: float, scores: Float[np.ndarray, " kind"]) -> float:
-        return float(descent(tuple(scores))[0] / target - 1)
-
-    def tired(_: float, scores: Float[np.ndarray, " kind"]) -> float:
-        return float(evaluations - descent.cache_info().currsize)
-
-    reached.terminal = tired.terminal = True  # type: ignore[attr-defined]
     start = np.zeros(4) if begun is None else begun
-    if reached(0.0, start) <= 0:
-        return Path(np.zeros(1), start[None], np.array([descent(tuple(start))[0]]), True)
-    solved = solve_ivp(
-        lambda _, scores: -descent(tuple(scores))[1],
-        (0.0, duration),
-        start,
-        method="BDF",
-        events=(reached, tired),
-        rtol=1e-4,
-        atol=1e-5,
-    )
-    loss = np.array([descent(tuple(each))[0] for each in solved.y.T])
-    return Path(solved.t, solved.y.T, loss, bool(len(solved.t_events[0])))
+    solver = BDF(lambda _, at: -descent(*at)[1], 0.0, start, duration, rtol=1e-4, atol=1e-5)
+    path = [(0.0, start, descent(*start)[0])]
+    while solver.status == "running" and path[-1][2] > target:
+        if descent.cache_info().currsize > evaluations:
+            break
+        solver.step()
+        path.append((solver.t, solver.y, descent(*solver.y)[0]))
+    if len(path) > 1 and path[-1][2] < target:
+        # back to where the loss passed its target within the last step
+        within = solver.dense_output()
+        time = brentq(lambda t: descent(*within(t))[0] - target, path[-2][0], path[-1][0])
+        path[-1] = float(time), within(time), target
+    times, scores, losses = zip(*path, strict=True)
+    return Path(np.array(times), np.array(scores), np.array(losses), losses[-1] <= target)

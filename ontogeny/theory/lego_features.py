@@ -90,7 +90,7 @@ def drawn(table: Int[np.ndarray, "action value"], constants: Constants, seed: in
     return Weights(begun[:actions], begun[actions:])
 
 
-def fibres(table: Int[np.ndarray, "action value"]) -> Int[np.ndarray, "class value action"]:
+def fibres(table: Int[np.ndarray, "action value"]) -> Int[np.ndarray, "class value fibre"]:
     """The actions that send a value y to a class j (Definition 6.3)."""
     states = range(table.shape[1])
     return np.array([[np.flatnonzero(table[:, y] == j) for y in states] for j in states])
@@ -129,6 +129,26 @@ def ratio(actions: int, values: int) -> float:
     # V(g') = -V(y) in it (18c), with |G|/|Y| actions in the fibre
     fibre = actions / values
     return (1 + fibre * (values - 1)) / (values - 1 + fibre)
+
+
+def shaped(
+    table: Int[np.ndarray, "action value"], constants: Constants, imbalance: float | None = None
+) -> Weights:
+    """Neurons as the theorems have them in the end, one for each combination: V(g) and V(y) in the
+    ratio C, or another; what shares half of a combination is cancelled; right answers are B."""
+    actions, values = table.shape
+    C = ratio(actions, values) if imbalance is None else imbalance
+    # Σ sReLU is B where ½ (V(g) + V(y)) + b = B + ρ (1 - 1/q)
+    whole = 2 * (constants.B + constants.knee * (1 - 1 / constants.power) - constants.bias)
+    own_action, own_value = whole * C / (1 + C), whole / (1 + C)
+    action = np.zeros((actions, values + 1, values))
+    value = np.zeros((values, values + 1, values))
+    action[:, :-1], value[:, :-1] = -own_value, -own_action
+    for y in range(values):
+        # neuron r = y of class j is that of the combination (fibre of j and y, y)
+        action[np.arange(actions), table[:, y], y] = own_action
+        value[y, :-1, y] = own_value
+    return Weights(action, value)
 
 
 def emergence(

@@ -29,9 +29,15 @@ class ReducedLego(External):
     neurons_per_class: int = count(32, doc="m: neurons of each class")
     power: int = count(4, least=2, doc="q: power of the smooth ReLU below its knee")
     knee: float = number(1.0, above=0.0, doc="ρ: where the smooth ReLU becomes straight")
+    imbalance: float = number(
+        0.0,
+        least=0.0,
+        doc="V(g)/V(y) of neurons that are made in the shape of Theorem C.1; 0: they are trained",
+    )
     excess: float = number(
         1.0, above=0.0, doc="attention stops when its loss exceeds its floor by this many floors"
     )
+    longest: int = count(4096, doc="the longest chains that are tried")
     steps: int = count(
         2, doc="1: neurons; 2: and attention; from then on a round of self-training each"
     )
@@ -66,8 +72,8 @@ class _ReducedTrainer(Trainer):
             "learnt": np.full((states, states), np.nan),
             "scores": np.zeros(4),
             "labels": np.ones(()),
-            "reach": np.full(len(EXCESSES), np.nan),
-            "lead": np.full(2, np.nan),
+            "reach": np.ones(len(EXCESSES)),
+            "lead": np.zeros(2),
         }
 
     def advance(self, start: int, stop: int) -> None:
@@ -80,6 +86,10 @@ class _ReducedTrainer(Trainer):
                 self._round(2**step)
 
     def _neurons(self) -> None:
+        if imbalance := self.settings.imbalance:
+            made = lego_features.shaped(self.table, self.constants, imbalance)
+            self.state |= made._asdict()
+            return
         learning = lego_neurons.learn(self.table, self.constants, begun=self.begun)
         self.state |= learning.weights._asdict() | {"learnt": learning.learnt}
 
@@ -88,17 +98,12 @@ class _ReducedTrainer(Trainer):
         path = lego_attention.flow(
             features, lego_reach.curricular(self.table), excess * features.floor
         )
-        reaches = [
-            lego_reach.solved(path.at((1 + each) * features.floor), features, self.table).reach
-            if each >= excess
-            else np.nan
-            for each in EXCESSES
-        ]
+        stops = [path.at((1 + each) * features.floor) for each in EXCESSES]
         leads = path.scores[:, 0] - path.scores[:, 1]
         gaps = lego_attention.gap(path.scores, 2, 1)
         self.state |= {
             "scores": path.scores[-1],
-            "reach": np.array(reaches),
+            "reach": np.array([self._reach(scores) for scores in stops]),
             "lead": np.array([leads.max(), np.abs(gaps).max()]),
         }
 
@@ -114,6 +119,11 @@ class _ReducedTrainer(Trainer):
         )
         self.state |= {"scores": taught.path.scores[-1], "labels": np.array(taught.labels)}
 
+    def _reach(self, scores: np.ndarray) -> float:
+        """The length that half of all rollouts solve; the longest, if they solve that."""
+        longest = self.settings.longest
+        return min(lego_reach.solved(scores, self._features(), self.table, longest).reach, longest)
+
     def _features(self) -> lego_attention.Features:
         weights = lego_features.Weights(self.state["action"], self.state["value"])
         return lego_attention.Features.awake(weights, self.constants)
@@ -128,7 +138,7 @@ class _ReducedTrainer(Trainer):
             "attention leakage": lego_attention.leakage(scores, 2, 1),
             "gap": lego_attention.gap(scores, 2, 1),
             "right labels": self.state["labels"],
-            "reach": np.array(lego_reach.solved(scores, features, self.table).reach),
+            "reach": np.array(self._reach(scores)),
             "reach on the way": self.state["reach"],
         }
         for chain in CHAINS:
@@ -151,11 +161,12 @@ class _ReducedTrainer(Trainer):
         return found / self.constants.B
 
     def _order(self) -> float:
-        """The rank correlation of the order of Definitions B.3 and C.4 with that of learning."""
+        """The rank correlation of the order of Definitions B.3 and C.4 with that of learning; 0 if
+        not all is learnt."""
         order = lego_features.curriculum(self.begun, self.table)
         when = np.array([self.state["learnt"][j, y] for j, y, _ in order])
         if np.isnan(when).any():
-            return float("nan")
+            return 0.0
         ranks = np.argsort(np.argsort(when, kind="stable"))
         return float(np.corrcoef(ranks, np.arange(len(order)))[0, 1])
 

@@ -216,6 +216,21 @@ def test_a_cyclic_group_carries_on_and_a_symmetric_group_stops_at_the_clip():
     assert reaches["C6"] > 5 * reaches["S4"]
 
 
+def test_imbalance_stops_a_group_and_distractors_do_not():
+    constants, reaches = Constants(1e6), {}
+    for action in ("C4", "S4"):
+        table = named(action).table
+        for imbalance in (1.0, lego_features.ratio(24, 4)):
+            weights = lego_features.shaped(table, constants, imbalance)
+            features = Features.awake(weights, constants)
+            queries = lego_reach.curricular(table)
+            path = lego_attention.flow(features, queries, 0.1 * features.floor)
+            found = lego_reach.solved(path.scores[-1], features, table, longest=1024)
+            reaches[action, imbalance > 1] = found.reach
+    assert min(reaches["C4", False], reaches["S4", False]) > 5 * reaches["S4", True]
+    assert reaches["C4", True] < 1.5 * reaches["S4", True]
+
+
 def test_self_training_doubles_what_a_symmetric_group_solves():
     """Theorem 5.1, from a model that solves little more than it was taught."""
     table, features, path = trained("S4", d=1e4)

@@ -106,6 +106,7 @@ def chains_of_two_carry_a_cyclic_group_far_and_a_symmetric_one_not(
     reaches = {}
     for run in (cyclic, symmetric):
         found = run.final("reach on the way")
+        # what is tried ends at 4,096: an exponent is at least what it seems
         points = [(1 / excess, found[at]) for at, excess in enumerate(EXCESSES)]
         for x, reach in points:
             yield reach.beside(None, series=run.name, x=x)
@@ -114,6 +115,29 @@ def chains_of_two_carry_a_cyclic_group_far_and_a_symmetric_one_not(
     yield reaches[cyclic.name].above(0.5)
     yield reaches[symmetric.name].below(0.25)
     yield cyclic.final("reach").exceeds(symmetric.final("reach"), by=160)
+
+
+def _made(action: str, imbalance: float) -> ReducedLego:
+    return ReducedLego(action=action, vocab=VOCAB, imbalance=imbalance, excess=EXCESSES[-1])
+
+
+@theory(
+    "Section 5, why distractors would weaken attention",
+    exact="neurons are made, and attention learns from all chains of two",
+    free=_made("C4", 1.0),
+    free_but_imbalanced=_made("C4", ratio(24, 4)),
+    distracted_but_balanced=_made("S4", 1.0),
+    distracted=_made("S4", ratio(24, 4)),
+)
+def imbalance_and_not_distractors_keeps_attention_from_closing(
+    free: Run, free_but_imbalanced: Run, distracted_but_balanced: Run, distracted: Run
+) -> Iterator[Evidence]:
+    """What stops a symmetric group is that V(g) is larger than V(y), so that right answers are
+    clipped early. With V(g) = V(y) it is solved as far as a cyclic one, for all its distractors;
+    with its imbalance a cyclic one, which has none, is stopped as soon."""
+    for imbalanced in (free_but_imbalanced, distracted):
+        for balanced in (free, distracted_but_balanced):
+            yield balanced.final("reach").exceeds(imbalanced.final("reach"), by=160)
 
 
 @theory(
