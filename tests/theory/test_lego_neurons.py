@@ -122,8 +122,8 @@ def test_what_the_other_slots_and_tokens_drew_matters_little():
 def test_flow_is_descent_in_small_steps_and_stays_at_the_clip(action, clip):
     table, constants = named(action).table, Constants(60.0, clip, neurons=5, knee=2.0)
     begun = lego_features.drawn(table, constants, 0)
-    duration = 4000.0
-    slow = lego_neurons.descent(begun, table, constants, 0.1, 40_000)
+    duration = 3000.0
+    slow = lego_neurons.descent(begun, table, constants, 0.3, 10_000)
     flowed = lego_neurons.learn(table, constants, 0, duration, step=0.05)
     assert flowed.steps < 4000
     for found, known in zip(flowed.weights, slow, strict=True):
