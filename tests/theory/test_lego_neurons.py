@@ -133,7 +133,7 @@ def test_flow_is_descent_in_small_steps_and_stays_at_the_clip(action, clip):
     assert np.abs(outputs / constants.B - 1).max() < 0.01
 
 
-@pytest.mark.parametrize("action", ["C4", "S3", "S4", "A4", "D6", "C2 x C2", "S3 on itself"])
+@pytest.mark.parametrize("action", ["C4", "S3", "S4", "C2 x C2"])
 def test_where_d_is_large_one_neuron_learns_each_combination_in_the_shape_of_the_theorems(action):
     """Equations 17 and 18, with the ratio of Theorem C.1: V(g) + V(y) = 2B, V(g) = C V(y)."""
     table, constants = named(action).table, Constants(1e12, 1.0, neurons=16)
