@@ -156,6 +156,7 @@ from .training.kernel import KernelRidge as KernelRidge
 from .training.lego import ChainAdamW as ChainAdamW
 from .training.lego import ChainGradientDescent as ChainGradientDescent
 from .training.lego import RequireAccuracy as RequireAccuracy
+from .training.lego_reduced import ReducedLego as ReducedLego
 from .training.margin import MarginDescent as MarginDescent
 from .training.momentum import Momentum as Momentum
 from .training.population import PopulationStep as PopulationStep
@@ -264,6 +265,7 @@ __all__ = [
     "Promise",
     "ReadoutDescent",
     "RecallAttention",
+    "ReducedLego",
     "Region",
     "RelationEntropy",
     "RelationLoss",

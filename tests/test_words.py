@@ -194,7 +194,7 @@ def test_the_guide_to_mechanisms_runs(capsys):
 
 
 def test_the_guide_to_chains_of_thought_runs(capsys):
-    group, lessons, dilution = blocks("docs/chain_of_thought.md")
+    group, lessons, dilution, reach = blocks("docs/chain_of_thought.md")
     names = {}
     exec(group, names)
     assert abs(names["symmetric"].coincidence - 0.2) < 1e-9
@@ -204,6 +204,11 @@ def test_the_guide_to_chains_of_thought_runs(capsys):
     assert own > 0.4 and fitting > 0.4 and others < -0.4 and rest < -0.4
     exec(dilution, names)
     assert 0.6 < names["diluted"](names["weight"](names["leakage"]), 40).mean() < 0.7
+    capsys.readouterr()
+    exec(reach, names)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    last = {group: float(found) for group, *_, found in lines}
+    assert last["C4"] > 4 * last["S4"]
 
 
 def test_the_projects_words_are_its_own():
