@@ -67,8 +67,8 @@ class _GPT2(Model):
             raise ConfigError(f"GPT2.width={self.width} is not divisible by heads={self.heads}")
         if self.positions == "rotary" and self.width // self.heads % 2:
             raise ConfigError(
-                f"GPT2.width={self.width}: for rotary positions each of {self.heads} heads needs an "
-                "even width"
+                f"GPT2.width={self.width}: for rotary positions each of {self.heads} heads needs "
+                "an even width"
             )
 
     @property

@@ -98,7 +98,9 @@ class TwoHop(Task):
         return [
             Example(cls(subjects=40, complexity=2, identity=0.5, noise=0.5)),
             Example(cls(subjects=40, tokens_per_entity=2, hops=3, identity=0.5, noise=0.5)),
-            Example(cls(subjects=40, form="first relation", start="every", identity=0.5, noise=0.5)),
+            Example(
+                cls(subjects=40, form="first relation", start="every", identity=0.5, noise=0.5)
+            ),
             Example(cls(subjects=40, tokens_per_entity=2, start="last", identity=0.5, noise=0.5)),
         ]
 

@@ -95,6 +95,33 @@ def margins(
     return np.asarray(np.where(_others(targets, W.shape[1]), gaps, np.inf).min(axis=1))
 
 
+def freedom(
+    solution: Solution,
+    counts: Float[np.ndarray, "row token"],
+    targets: Int[np.ndarray, " row"],
+    accuracy: float = 1e-3,
+) -> int:
+    """In how many directions optima of the nuclear norm may differ, at most: 0 if there is one.
+
+    With G = Aᵀλ of the dual, each optimum is U M Vᵀ, M symmetric, U and V the singular vectors of G
+    whose value is 1, and meets the constraints with λ > 0 with equality. That is a linear system in
+    M; what it leaves free is counted. Of M nothing but symmetry is used, so more may be unique.
+    """
+    multipliers = solution.multipliers
+    pull = counts.T @ _adjoint(multipliers.copy(), targets)
+    left, sizes, right = np.linalg.svd(pull)
+    rank = int(np.sum(sizes > 1 - accuracy))
+    tight = multipliers > accuracy * multipliers.max()
+    logits_left, logits_right = counts @ left[:, :rank], right[:rank]
+    columns = []
+    for i, j in zip(*np.triu_indices(rank), strict=True):
+        logits = np.outer(logits_left[:, i], logits_right[j])
+        logits += np.outer(logits_left[:, j], logits_right[i])
+        columns.append(_gaps(logits, targets)[tight])
+    system = np.array(columns).T
+    return system.shape[1] - int(np.linalg.matrix_rank(system, tol=accuracy * len(system) ** 0.5))
+
+
 def _solve(
     counts: Float[np.ndarray, "row token"],
     targets: Int[np.ndarray, " row"],
