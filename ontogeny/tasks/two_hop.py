@@ -326,8 +326,8 @@ class TwoHop(Task):
             targets = self._tokens(rows.answer)
             room = longest - self._width(rows)
             # an answer of several tokens is read token by token, the right ones before it given
-            parts = [self._tokens(rows.entity), rows.relations, targets[:, :-1]]
-            tokens = jnp.concatenate(parts, axis=1)
+            question = jnp.concatenate([self._tokens(rows.entity), rows.relations], axis=1)
+            tokens = jnp.concatenate([question, targets[:, :-1]], axis=1)
             reads = np.arange(self.tokens_per_entity) + rows.relations.shape[1]
             reads = reads + self.tokens_per_entity - 1
             turns = range(room + 1) if trained else range(1)
@@ -349,7 +349,7 @@ class TwoHop(Task):
 
     def _width(self, rows: Rows) -> int:
         """How many tokens a question has, with all but the last token of its answer."""
-        return 2 * self.tokens_per_entity - 1 + rows.relations.shape[1]
+        return 2 * self.tokens_per_entity - 1 + int(rows.relations.shape[1])
 
     def _tokens(self, entity: Int[Array, " row"]) -> Int[Array, "row token"]:
         """The tokens of entities: their number in base `symbols`, the highest digit first."""

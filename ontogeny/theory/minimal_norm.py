@@ -119,7 +119,8 @@ def freedom(
         logits += np.outer(logits_left[:, j], logits_right[i])
         columns.append(_gaps(logits, targets)[tight])
     system = np.array(columns).T
-    return system.shape[1] - int(np.linalg.matrix_rank(system, tol=accuracy * len(system) ** 0.5))
+    settled = np.linalg.matrix_rank(system, tol=accuracy * len(system) ** 0.5)
+    return len(columns) - int(settled)
 
 
 def _solve(

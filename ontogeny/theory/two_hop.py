@@ -216,7 +216,8 @@ def with_first_relation(N: int) -> Symmetric:
     the object is level with its bridge.
     """
     _at_least_two(N)
-    return Symmetric(*[1.0, -1 / N] * 4, 0.5, -0.5, -0.5, 0.5)
+    rest = -1 / N
+    return Symmetric(1.0, rest, 1.0, rest, 1.0, rest, 1.0, rest, 0.5, -0.5, -0.5, 0.5)
 
 
 def without_identity(N: int) -> Symmetric:

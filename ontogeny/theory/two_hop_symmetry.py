@@ -128,7 +128,7 @@ class Structure(NamedTuple):
 
     def product(self, labels: Labels, less: int = 0) -> int:
         """How many combinations of values labels have, each with so many fewer."""
-        return math.prod(self.sizes[label] - less for label in labels)
+        return math.prod([self.sizes[label] - less for label in labels])
 
     @property
     def orbits(self) -> tuple[Orbit, ...]:
@@ -234,7 +234,7 @@ def _weight(self: Structure, entry: Orbit, orbit: Orbit) -> float:
         return 0.0
     mine, other = TOKENS[entry.token], ANSWERS[entry.answer]
     # a label that only one of them has is met along its unit vector of ones
-    weight = self.product(mine ^ other) ** 0.5
+    weight = math.sqrt(self.product(mine ^ other))
     for label in mine & other:
         equal = label in orbit.which or self.sizes[label] == 1
         if label in entry.which:  # x I + y J is x on what differs, and here x + y is the own value
