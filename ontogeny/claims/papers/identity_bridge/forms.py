@@ -46,8 +46,8 @@ def only_the_lone_bridge_gives_the_full_question_a_margin(
     by_form: dict[str, Run],
 ) -> Iterator[Evidence]:
     """Of the templates of least nuclear norm those that are told b → b lead on s r1 r2 and on s r2;
-    told b r1 → b, they lead on s r2 by one and leave s r1 r2 a tie with its bridge, as told b r0 → b
-    they do, too."""
+    told b r1 → b, they lead on s r2 by one and leave s r1 r2 a tie with its bridge, as they do if
+    told b r0 → b."""
     for form, run in by_form.items():
         full, skipped = (run.final(f"margin of each{end}").least() for end in ("", " skipped"))
         yield full.above(0.5) if form == "alone" else full.near(0.0, within=1e-3)
