@@ -9,6 +9,7 @@ from ontogeny import (
     EmbeddingMLP,
     TwoHop,
 )
+from ontogeny.claims.papers.identity_bridge.emergence import COMPLEXITIES_LOST, flips
 from ontogeny.core.types import Moment
 from ontogeny.models.embedding_mlp import Factors
 from ontogeny.theory.two_hop_descent import Descent
@@ -75,3 +76,8 @@ def test_with_more_relations_a_composition_is_won_lost_and_won_back_later():
     right = np.array([Structure(10, 2).margin(values, COMPOSED) > 0 for values in path])
     lost = np.flatnonzero(~right)[-1]
     assert right[:lost].any() and right[lost + 1 :].all() and lost < 1500
+
+
+def test_the_claim_on_complexity_is_about_the_steps_that_the_reduction_gives():
+    for complexity, lost_and_won in COMPLEXITIES_LOST.items():
+        assert flips(Structure(20, complexity))[-2:] == lost_and_won
