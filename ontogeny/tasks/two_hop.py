@@ -285,7 +285,6 @@ class TwoHop(Task):
                     "map is 'shifted' and complexity is above 1: use the split 'composed'"
                 )
             return self._ask(world, first, [(self.hops, which[-1])], last)
-        # longer than any row of "train": see `start`
         rows = self._ask(world, first, list(enumerate(which, start=1)), last)
         in_training = world.in_training[visited[1]] < self.in_training
         identity = world.with_identity[visited[1]] < self.identity
@@ -319,37 +318,31 @@ class TwoHop(Task):
     def _batch(self, kinds: list[Rows], trained: bool = False) -> Batch:
         """Rows as tokens, filled up to one length: before them as `start` says, and behind the
         position where the answer is read, which models, being causal, do not see."""
+        own = 2 * self.tokens_per_entity - 1  # of the entity, and of its answer all but the last
+        widths = [own + rows.relations.shape[1] for rows in kinds]
+        longest = max(widths) if self.start == "first" else self.length
         batches = []
-        longest = max(self._width(rows) for rows in kinds)
-        longest = longest if self.start == "first" else self.length
-        for rows in kinds:
-            targets = self._tokens(rows.answer)
-            room = longest - self._width(rows)
+        for rows, width in zip(kinds, widths, strict=True):
+            targets, room = self._tokens(rows.answer), longest - width
             # an answer of several tokens is read token by token, the right ones before it given
             question = jnp.concatenate([self._tokens(rows.entity), rows.relations], axis=1)
             tokens = jnp.concatenate([question, targets[:, :-1]], axis=1)
-            reads = np.arange(self.tokens_per_entity) + rows.relations.shape[1]
-            reads = reads + self.tokens_per_entity - 1
-            turns = range(room + 1) if trained else range(1)
-            for before in {"first": range(1), "every": turns, "last": (room,)}[self.start]:
+            starts = {"every": range(room + 1 if trained else 1), "last": (room,)}
+            turns = starts.get(self.start, (0,))
+            for before in turns:
                 # the last token is the blank, if there is one
                 inputs = jnp.pad(tokens, ((0, 0), (before, 0)), constant_values=self.vocab - 1)
                 inputs = jnp.pad(inputs, ((0, 0), (0, room - before)))
-                at = jnp.broadcast_to(before + reads, targets.shape)
+                reads = np.arange(before + width - self.tokens_per_entity, before + width)
                 # however many turns it has, a fact counts once
-                share = rows.weight / (len(turns) if self.start == "every" else 1)
-                weights = jnp.broadcast_to(share[:, None], targets.shape)
+                weights = jnp.broadcast_to(rows.weight[:, None] / len(turns), targets.shape)
+                at = jnp.broadcast_to(reads, targets.shape)
                 batches.append(Batch(inputs, at, targets, weights))
         batch = Batch.concatenate(batches)
         # every row begins with an entity's (first) token, or with the blank
-        blanks = [self.vocab - 1] if self.start != "first" else []
-        begin = np.array([*range(self.symbols), *blanks])
+        begin = np.array([*range(self.symbols), *([self.vocab - 1] * (self.start != "first"))])
         which = jnp.minimum(batch.inputs[:, 0], self.symbols)
         return batch._replace(first=FirstTokens(begin, which))
-
-    def _width(self, rows: Rows) -> int:
-        """How many tokens a question has, with all but the last token of its answer."""
-        return 2 * self.tokens_per_entity - 1 + int(rows.relations.shape[1])
 
     def _tokens(self, entity: Int[Array, " row"]) -> Int[Array, "row token"]:
         """The tokens of entities: their number in base `symbols`, the highest digit first."""
