@@ -29,7 +29,7 @@ from .setting import (
 )
 
 FORMS = ("alone", "first relation", "own relation")
-WHERE = "Section 3.1, the form of an identity example"
+FORM_OF_EXAMPLE = "Section 3.1, the form of an identity example"
 
 
 def _by_form(scale: Scale) -> dict[str, Experiment]:
@@ -38,7 +38,7 @@ def _by_form(scale: Scale) -> dict[str, Experiment]:
 
 @claim(
     PAPER,
-    f"{WHERE}, the program (ours)",
+    f"{FORM_OF_EXAMPLE}, the program (ours)",
     departures=SOLVED,
     exact=SOLVED_EXACTLY,
     extra="theory",
@@ -58,7 +58,7 @@ def only_the_lone_bridge_gives_the_full_question_a_margin(
 
 @claim(
     PAPER,
-    f"{WHERE}, embedding-MLP and GPT-2 (ours)",
+    f"{FORM_OF_EXAMPLE}, embedding-MLP and GPT-2 (ours)",
     departures=(*OURS, *GPT2_DEPARTURES[1:]),
     embedding={
         form: asked(TwoHop(subjects=SUBJECTS, form=form), "composed", "skipped")
@@ -80,7 +80,7 @@ def the_embedding_mlp_wants_the_lone_bridge_and_gpt2_its_relation(
         yield from by_query(transformer[form], x)
 
 
-@claim(PAPER, f"{WHERE}, GPT-2 (ours)", departures=GPT2_DEPARTURES, by_form=_by_form)
+@claim(PAPER, f"{FORM_OF_EXAMPLE}, GPT-2 (ours)", departures=GPT2_DEPARTURES, by_form=_by_form)
 def identity_works_best_with_the_first_relation_in_gpt2(
     by_form: dict[str, Run],
 ) -> Iterator[Evidence]:
