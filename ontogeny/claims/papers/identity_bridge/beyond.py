@@ -52,6 +52,20 @@ FEW, NOISE = 12, 0.25  # as many subjects as the program is quick with
 
 @claim(
     PAPER,
+    "Reviews: partial identity, the program (ours)",
+    departures=(f"{FEW} subjects", *OURS[1:]),
+    extra="theory",
+    half=solved(MinimalNorm(), FEW, identity=0.5, splits=("with identity", "without identity")),
+)
+def minimal_nuclear_norm_composes_through_the_bridges_it_is_told(half: Run) -> Iterator[Evidence]:
+    """Told the identity of half the bridges, the templates of least nuclear norm compose through
+    those and through no other."""
+    yield half.final("with identity").above(0.95)
+    yield half.final("without identity").below(0.05)
+
+
+@claim(
+    PAPER,
     "Reviews: noisy identity (ours)",
     departures=(f"{FEW} subjects", *OURS[1:]),
     extra="theory",

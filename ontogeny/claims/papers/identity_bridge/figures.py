@@ -108,6 +108,22 @@ def complexity_does_not_erode_composition_with_a_shortcut(
 
 @claim(
     PAPER,
+    "Section 4.1, standard GPT-2 and embedding-MLP",
+    departures=(*ADAM, *GPT2_DEPARTURES[1:], *FORM),
+    embedding=by_complexity(identity=1.0),
+    transformer=lambda scale: gpt2_by_complexity(scale, map="collapsed"),
+)
+def gpt2_and_the_embedding_mlp_decline_together(
+    embedding: dict[int, Run], transformer: dict[int, Run]
+) -> Iterator[Evidence]:
+    """On the same data, where the bridge's index modulo N settles the object, both a GPT-2 and the
+    embedding-MLP compose less at complexity four than at complexity one."""
+    for by_model in (embedding, transformer):
+        yield by_model[1].final("accuracy").exceeds(by_model[4].final("accuracy"))
+
+
+@claim(
+    PAPER,
     "Figure 2, standard GPT-2, two readings of standard (ours)",
     departures=(*GPT2_DEPARTURES, *FORM, *LITERAL),
     published=gpt2,
