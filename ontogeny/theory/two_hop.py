@@ -224,8 +224,8 @@ def without_identity(N: int) -> Symmetric:
     """The optimum without identity bridges; its norm is 2(N-1) + 1/√(N+1).
 
     b₁ = c₁ = 0: subjects say nothing of objects. Asked s r1 r2 the bridge leads its object by
-    N/(N+1), and by (N-1)/(N+1) asked s r2. There is no other optimum (`minimal_norm.freedom`), so
-    that Theorem 2 holds of every one.
+    N/(N+1), and by (N-1)/(N+1) asked s r2. There is no other optimum (`minimal_norm.directions`),
+    so that Theorem 2 holds of every one.
     """
     _at_least_two(N)
     alpha = 1 / (2 * (N + 1))

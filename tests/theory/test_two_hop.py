@@ -1,6 +1,7 @@
 """The convex program behind two hops, solved three ways."""
 
 import time
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from ontogeny.theory.minimal_norm import (
     Inaccurate,
     Infeasible,
     Unsolved,
-    freedom,
+    directions,
     margins,
     minimal_norm,
 )
@@ -251,4 +252,20 @@ def test_there_is_one_optimum(form):
     structure = Structure(4, 1, form)
     rows = in_rows(structure)
     solution = minimal_norm(*rows, answers=8, tolerance=1e-7)
-    assert freedom(solution, *rows) == 0
+    assert len(directions(solution, *rows)) == 0
+
+
+@pytest.mark.parametrize("N", [3, 4])
+def test_there_is_one_optimum_with_the_first_relation_too(N):
+    """Renaming leaves one optimum alone unchanged, and in its space there is no other."""
+    rows = in_rows(Structure(N, 1, "first relation"))
+    solution, closed = minimal_norm(*rows, answers=2 * N, tolerance=1e-7), with_first_relation(N)
+    np.testing.assert_allclose(solution.W, closed.matrix(N), atol=1e-6)
+    found = directions(solution, *rows)
+    assert len(found) > 0, "or this test is of no use"
+    orders = [np.array(order) for order in permutations(range(N))]
+    tokens = [np.concatenate([order, N + order, [2 * N, 2 * N + 1]]) for order in orders]
+    answers = [np.concatenate([order, N + order]) for order in orders]
+    renamed = [found[:, a][:, :, b] for a, b in zip(tokens, answers, strict=True)]
+    np.testing.assert_allclose(np.mean(renamed, axis=0), 0, atol=1e-6)
+    assert len(directions(solution, *rows, inside=closed.matrix(N))) == 0

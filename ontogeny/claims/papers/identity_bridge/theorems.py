@@ -97,8 +97,9 @@ def the_convex_program_agrees_without_assuming_symmetry(
     bridged: dict[int, Run], plain: dict[int, Run]
 ) -> Iterator[Evidence]:
     """Solved as a convex program over all matrices, no symmetry assumed, the smallest templates
-    have the positive margin of the closed form on every composed question with identity and the
-    negative one without. (Without, no others are as small, so that it holds of any solution.)"""
+    have the positive margin of the closed form on every composed question with identity, and the
+    negative one without."""
+    # without identity no others are as small (`minimal_norm.directions`): it holds of any solution
     for N, run in bridged.items():
         # the nearest rivals are other objects, at b₁; the own bridge is one behind, others two
         yield run.final("margin of each").least().near(with_identity(N).b1, within=1e-2)
