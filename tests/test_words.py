@@ -149,6 +149,13 @@ def test_the_guide_to_trained_models_runs(tmp_path, monkeypatch, capsys):
     assert names["Taxonomy"](tuples=2).token_names(())[:3] == ("bird0", "bird1", "penguin0")
 
 
+def test_the_guide_to_analogy_runs(capsys):
+    (code,) = blocks("docs/analogy.md")
+    exec(code, names := {})
+    assert set(names["runs"]) == {"0", "0.1"}
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
 def test_the_guide_to_two_hops_runs(capsys):
     theory, training, emergence = blocks("docs/two_hops.md")
     names = {}

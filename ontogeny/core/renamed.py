@@ -111,10 +111,20 @@ CLAIMS: dict[str, str] = {
         "small_initialisation_slows_the_decline_with_complexity"
     ),
     "small_initialisation_slows_the_decline_of_true_composition": (
-        "small_initialisation_slows_the_decline_without_a_shortcut"
+        "small_initialisation_slows_the_decline_with_complexity"
     ),
     "small_initialisation_restores_composition": (
         "small_initialisation_restores_two_hop_composition"
+    ),
+    "small_initialisation_slows_the_decline_without_a_shortcut": (
+        "small_initialisation_slows_the_decline_with_complexity"
+    ),
+    "a_wrong_identity_misleads_only_its_own_bridge": "wrong_identities_mislead_other_bridges_too",
+    "identity_works_best_without_a_relation": (
+        "identity_works_best_with_the_first_relation_in_gpt2"
+    ),
+    "layers_keep_distances_and_add_what_is_shared": (
+        "layers_lengthen_what_is_shared_more_than_distances"
     ),
     "weight_decay_restores_composition": "weight_decay_restores_two_hop_composition",
     "identity_helps_only_the_bridges_it_is_told_of": "identity_helps_only_the_bridges_it_covers",

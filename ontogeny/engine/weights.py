@@ -59,6 +59,10 @@ def check(experiment: Experiment, form: str) -> None:
         raise ConfigError(f"a {type(model).__name__} has identities that a GPT-2 has no place for")
     if form == "gpt2" and not isinstance(model, GPT2 | ScaledGPT2):
         raise ConfigError(f"a {type(model).__name__} is no GPT-2: write it as safetensors")
+    if isinstance(model, GPT2 | ScaledGPT2) and form == "gpt2" and model.positions != "learned":
+        raise ConfigError(
+            f"{type(model).__name__}.positions={model.positions!r}: a GPT-2 learns its positions"
+        )
 
 
 def gpt2(experiment: Experiment, params: GPT2Params) -> tuple[Arrays, dict[str, Any]]:

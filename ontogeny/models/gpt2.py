@@ -14,11 +14,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from ..core.fields import ConfigError, Example, count, number
+from ..core.fields import ConfigError, Example, choice, count, number
 from ..core.types import FirstTokens, Model, Task, Trace
 from .fast import gpt2 as fast
 from .initial import gaussians, norm
 from .layers import Linear, Norm, by_head, causal_mask, embed, masked_softmax, unstacked
+from .rotary import rotary
 
 
 class Identities(NamedTuple):
@@ -57,11 +58,18 @@ class _GPT2(Model):
     width: int = count(128, doc="width of the residual stream; the MLPs are four times as wide")
     depth: int = count(4, most=1000, doc="number of blocks")
     heads: int = count(4, most=1000, doc="heads of each block")
+    # published: learned. The others have nothing that is left untrained at a position
+    positions: str = choice("learned", "rotary", "none", doc="how it is told positions; none: NoPE")
 
     def __check_init__(self) -> None:
         super().__check_init__()
         if self.width % self.heads:
             raise ConfigError(f"GPT2.width={self.width} is not divisible by heads={self.heads}")
+        if self.positions == "rotary" and self.width // self.heads % 2:
+            raise ConfigError(
+                f"GPT2.width={self.width}: for rotary positions each of {self.heads} heads needs "
+                "an even width"
+            )
 
     @property
     def identity_factor(self) -> Any:
@@ -75,6 +83,10 @@ class _GPT2(Model):
     def _into_residual(self, into: int) -> Any:
         """The same for weights that write to the residual stream."""
         return self._deviation(into)
+
+    def _embedding(self, task: Task) -> Any:
+        """The same for embeddings of tokens and positions."""
+        return self._deviation(self.width)
 
     def init(self, task: Task, key: Key[Array, ""]) -> Params:
         width, depth = self.width, self.depth
@@ -94,9 +106,11 @@ class _GPT2(Model):
         ) -> Linear:
             return Linear(scale * weights, jnp.zeros((depth, weights.shape[-1])))
 
+        # drawn for all, so that weights are the same however positions are told
+        known = positions if self.positions == "learned" else jnp.zeros((0, width))
         return Params(
-            tokens=self._deviation(width) * tokens,
-            positions=self._deviation(width) * positions,
+            tokens=self._embedding(task) * tokens,
+            positions=self._embedding(task) * known,
             blocks=Block(
                 attention_norm=norm(depth, width),
                 query=linear(query, self._deviation(width)),
@@ -131,6 +145,8 @@ class _GPT2(Model):
         query, key, value = (
             by_head(each, self.heads) for each in (block.query(normed), key, value)
         )
+        if self.positions == "rotary":
+            query, key = (rotary(each, jnp.arange(len(x))) for each in (query, key))
         scores = jnp.einsum("qhd,khd->hqk", query, key) / (self.width / self.heads) ** 0.5
         if block.identities:  # W_K W_Qᵀ + a I adds to the scores how alike two positions are
             a = self.identity_factor * block.identities.kq_identity
@@ -160,7 +176,8 @@ class GPT2(_GPT2):
 
     @classmethod
     def examples(cls) -> Iterable[Example]:
-        return [Example(cls(width=8, depth=2, heads=2, scale=0.5))]
+        sizes: dict[str, Any] = {"width": 8, "depth": 2, "heads": 2, "scale": 0.5}
+        return [Example(cls(**sizes, positions=how)) for how in ("learned", "rotary", "none")]
 
     def _deviation(self, into: int) -> Any:
         return self.scale
@@ -189,14 +206,19 @@ class IdentityGPT2(GPT2):
 
 
 class ScaledGPT2(_GPT2):
-    """W ~ N(0, d^(-2γ)), d what it reads: γ = ½ is standard, up to 1 is a small initialisation."""
+    """W ~ N(0, d^(-2γ)), d what it reads: γ = ½ is one reading of standard, up to 1 is small."""
 
     gamma: float = number(0.5, least=0, doc="γ: initial weights have standard deviation d^(-γ)")
+    # arXiv 2509.24653 has d = d_in for every matrix; an embedding's would be the vocabulary
+    embedding: str = choice("width", "vocabulary", doc="d of embeddings")
 
     @classmethod
     def examples(cls) -> Iterable[Example]:
-        return [Example(cls(width=8, depth=2, heads=2, gamma=0.3))]
+        sizes: dict[str, Any] = {"width": 8, "depth": 2, "heads": 2, "gamma": 0.3}
+        return [Example(cls(**sizes, embedding=d)) for d in ("width", "vocabulary")]
 
     def _deviation(self, into: int) -> Any:
-        # d of embeddings is the width here: arXiv 2509.24653 may mean the vocabulary
         return jnp.power(float(into), -self.gamma)
+
+    def _embedding(self, task: Task) -> Any:
+        return self._deviation(self.width if self.embedding == "width" else task.vocab)

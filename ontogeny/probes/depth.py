@@ -8,11 +8,12 @@ from jaxtyping import Array, Float
 from ..core.fields import ConfigError, Example, split
 from ..core.types import Moment, Probe
 from ..models.deep_linear import DeepLinear
+from ..tasks.labelled import Labelled
 from ..theory.depth import alignment
 
 
 class PredictedAlignment(Probe):
-    """The cosine of inputs with the same label that their length alone implies, layer by layer.
+    """The cosine of inputs with the same label that their lengths alone imply, layer by layer.
 
     The inputs themselves are orthogonal, and only layers that are trained follow.
     """
@@ -23,8 +24,6 @@ class PredictedAlignment(Probe):
 
     @classmethod
     def examples(cls) -> Iterable[Example]:
-        from ..tasks.labelled import Labelled
-
         return [Example(cls(), Labelled(labels=3), DeepLinear(width=16, depth=3, first=0.5))]
 
     def __call__(self, now: Moment) -> Float[Array, " layer"]:
@@ -32,8 +31,13 @@ class PredictedAlignment(Probe):
             raise ConfigError(
                 f"PredictedAlignment is about DeepLinear, not {type(now.model).__name__}"
             )
+        if not isinstance(now.task, Labelled):
+            raise ConfigError(
+                f"PredictedAlignment is about Labelled, not {type(now.task).__name__}"
+            )
         features = now.trace(now.batch(self.split)).residual[:, :, 0]
-        lengths = jnp.mean(jnp.sum(features**2, axis=-1), axis=0)
+        lengths = jnp.mean(jnp.sum(features**2, axis=-1), axis=0)[1:]  # of the inputs: 1
         # δ²: entries of deviation first/√width make features of squared length first²
-        predicted = alignment(jnp.square(now.model.first), lengths)
-        return predicted.at[0].set(0.0)
+        crowding = now.task.labels / now.model.width
+        predicted = alignment(jnp.square(now.model.first), lengths, crowding)
+        return jnp.concatenate([jnp.zeros(1), predicted])

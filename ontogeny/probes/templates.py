@@ -15,7 +15,12 @@ from ..core.fields import ConfigError, Example, split
 from ..core.types import Moment, Probe
 from ..tasks.two_hop import TwoHop
 from ..theory.margin import gaps
-from ..theory.two_hop import Symmetric, with_identity, without_identity
+from ..theory.two_hop import (
+    Symmetric,
+    with_first_relation,
+    with_identity,
+    without_identity,
+)
 
 
 class _OfTemplates(Probe):
@@ -122,7 +127,8 @@ class PredictedTemplates(_OfTemplates):
 
     def __call__(self, now: Moment) -> Float[Array, "token answer"]:
         task = _structured(self, now)
-        bridged, plain = with_identity(task.subjects), without_identity(task.subjects)
+        solve = with_identity if task.form == "alone" else with_first_relation
+        bridged, plain = solve(task.subjects), without_identity(task.subjects)
         # `identity` may be swept, so both solutions are part of the program
         theory = jnp.where(jnp.asarray(task.identity > 0), jnp.array(bridged), jnp.array(plain))
         return symmetric_matrix(theory, task.subjects)
@@ -176,6 +182,11 @@ def symmetric_matrix(part: Float[Array, " twelve"], N: int) -> Float[Array, "tok
 
 def _structured(probe: Probe, now: Moment) -> TwoHop:
     match now.task:
-        case TwoHop(complexity=1, hops=2, tokens_per_entity=1) as task:
-            return task
-    raise ConfigError(f"{type(probe).__name__} is about TwoHop with two hops of complexity one")
+        case (
+            TwoHop(complexity=1, hops=2, tokens_per_entity=1, form="alone" | "first relation") as t
+        ):
+            return t
+    raise ConfigError(
+        f"{type(probe).__name__} is about TwoHop with two hops of complexity one, and identity "
+        "alone or with the first relation"
+    )

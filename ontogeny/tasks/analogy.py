@@ -6,6 +6,9 @@ Each tuple i has a source s, a target t, an attribute b that both have, and a pr
     attribution   s r2 → c
     conclusion                  t r2 → c      (never trained)
 
+Theorem 3's curriculum has its first phase on `separated` and its second on `remaining`; a second
+phase on `replayed` goes on with the premises of the first, so that they are not forgotten.
+
 Two hops are an analogy whose source is the bridge itself: see `two_hop`, form "first relation".
 """
 
@@ -27,12 +30,15 @@ class Analogy(Task):
 
     splits: ClassVar[tuple[str, ...]] = (
         *("train", "similarity", "attribution", "conclusion"),
-        *("separated", "remaining", "sources", "targets"),
+        *("separated", "remaining", "replayed", "attribution replayed", "sources", "targets"),
     )
     held_out: ClassVar[tuple[str, ...]] = ("conclusion",)
     tuples: int = count(100, doc="how many tuples (s, t, b, c)")
     ratio: float = number(
         1.0, above=0, doc="κ, the weight of a similarity premise relative to an attribution"
+    )
+    replay: float = number(
+        1.0, least=0, most=1, doc="weight of premises that are replayed relative to the others"
     )
     length: ClassVar[int] = 2
 
@@ -81,6 +87,13 @@ class Analogy(Task):
                 return _ask((target, shared, attribute, 1.0), attribution)
             case "remaining":
                 return _ask((source, shared, attribute, 1.0))
+            case "replayed":
+                similarity = (target, shared, attribute, self.replay)
+                attribution = (source, owned, property, self.replay)
+                return _ask((source, shared, attribute, 1.0), similarity, attribution)
+            case "attribution replayed":
+                attribution = (source, owned, property, self.replay)
+                return _ask((source, shared, attribute, 1.0), attribution)
             case "sources":
                 return _alone(source)
             case _:

@@ -11,6 +11,9 @@ second. The identity bridge says of b only that it is b:
 
 With complexity k each family has k relations and bridges come in k slices, one to a relation of the
 first family; k objects can then be reached from a subject. More hops add families in between.
+
+A composed question is longer than any that is trained. A model that learns a vector for each
+position then reads it where it was never trained, unless `start` says otherwise.
 """
 
 from collections.abc import Iterable
@@ -73,6 +76,11 @@ class TwoHop(Task):
         *("alone", "first relation", "own relation"),
         doc="of identity examples: b → b, b r1 → b, or b r0 → b",
     )
+    start: str = choice(
+        *("first", "every", "last"),
+        doc="the position at which a question starts, behind blanks: the first; in training each "
+        "that leaves room for it, in turn; or the one from which it ends at the last position",
+    )
     tokens_per_entity: int = count(1, doc="how many tokens an entity is written with")
     identity: float = number(
         1.0, least=0, most=1, doc="fraction of bridges whose identity is in training"
@@ -90,6 +98,10 @@ class TwoHop(Task):
         return [
             Example(cls(subjects=40, complexity=2, identity=0.5, noise=0.5)),
             Example(cls(subjects=40, tokens_per_entity=2, hops=3, identity=0.5, noise=0.5)),
+            Example(
+                cls(subjects=40, form="first relation", start="every", identity=0.5, noise=0.5)
+            ),
+            Example(cls(subjects=40, tokens_per_entity=2, start="last", identity=0.5, noise=0.5)),
         ]
 
     def __check_init__(self) -> None:
@@ -130,8 +142,10 @@ class TwoHop(Task):
 
     @property
     def vocab(self) -> int:
-        """Entities, relations family by family, and the identity's own if it has one."""
-        return self.symbols + self.hops * self.complexity + (self.form == "own relation")
+        """Entities, relations family by family, the identity's own if it has one, and the blank if
+        questions have any before them."""
+        relations = self.hops * self.complexity + (self.form == "own relation")
+        return self.symbols + relations + (self.start != "first")
 
     @property
     def length(self) -> int:
@@ -174,7 +188,8 @@ class TwoHop(Task):
         for hop in range(1, self.hops + 1):
             several = [f"r{hop}_{which}" for which in range(self.complexity)]
             names += several if self.complexity > 1 else [f"r{hop}"]
-        return (*names, *(["r0"] if self.form == "own relation" else []))
+        names += ["r0"] if self.form == "own relation" else []
+        return (*names, *(["_"] if self.start != "first" else []))
 
     def world(self, key: Key[Array, ""]) -> World:
         """Draws names, and which bridges have an identity, a wrong one, trained compositions."""
@@ -195,10 +210,11 @@ class TwoHop(Task):
     def sample(self, world: World, split: str, key: Key[Array, ""]) -> Batch:
         match split:
             case "train":
-                return self._batch(self._facts(world))
+                return self._batch(self._facts(world), trained=True)
             case "train with compositions":
                 return self._batch(
-                    [*self._facts(world), self._composed(world, "composed in training")]
+                    [*self._facts(world), self._composed(world, "composed in training")],
+                    trained=True,
                 )
             case "first hop" | "restated" | "subjects" | "bridges":
                 return self._batch([self._first(world, split)])
@@ -269,8 +285,6 @@ class TwoHop(Task):
                     "map is 'shifted' and complexity is above 1: use the split 'composed'"
                 )
             return self._ask(world, first, [(self.hops, which[-1])], last)
-        # longer than any row of "train": with learned positions it is read at one that was never
-        # trained
         rows = self._ask(world, first, list(enumerate(which, start=1)), last)
         in_training = world.in_training[visited[1]] < self.in_training
         identity = world.with_identity[visited[1]] < self.identity
@@ -301,23 +315,34 @@ class TwoHop(Task):
             jnp.ones(len(entity[1])),
         )
 
-    def _batch(self, kinds: list[Rows]) -> Batch:
-        """Rows as tokens, padded to one length behind the position where the answer is read: models
-        are causal, so that the padding changes nothing."""
-        longest = max(rows.relations.shape[1] for rows in kinds)
+    def _batch(self, kinds: list[Rows], trained: bool = False) -> Batch:
+        """Rows as tokens, filled up to one length: before them as `start` says, and behind the
+        position where the answer is read, which models, being causal, do not see."""
+        own = 2 * self.tokens_per_entity - 1  # of the entity, and of its answer all but the last
+        widths = [own + rows.relations.shape[1] for rows in kinds]
+        longest = max(widths) if self.start == "first" else self.length
         batches = []
-        for entity, relations, answer, weight in kinds:
-            targets = self._tokens(answer)
+        for rows, width in zip(kinds, widths, strict=True):
+            targets, room = self._tokens(rows.answer), longest - width
             # an answer of several tokens is read token by token, the right ones before it given
-            tokens = jnp.concatenate([self._tokens(entity), relations, targets[:, :-1]], axis=1)
-            inputs = jnp.pad(tokens, ((0, 0), (0, longest - relations.shape[1])))
-            reads = np.arange(self.tokens_per_entity) + self.tokens_per_entity - 1
-            at = jnp.broadcast_to(relations.shape[1] + reads, targets.shape)
-            weights = jnp.broadcast_to(weight[:, None], targets.shape)
-            batches.append(Batch(inputs, at, targets, weights))
+            question = jnp.concatenate([self._tokens(rows.entity), rows.relations], axis=1)
+            tokens = jnp.concatenate([question, targets[:, :-1]], axis=1)
+            starts = {"every": range(room + 1 if trained else 1), "last": (room,)}
+            turns = starts.get(self.start, (0,))
+            for before in turns:
+                # the last token is the blank, if there is one
+                inputs = jnp.pad(tokens, ((0, 0), (before, 0)), constant_values=self.vocab - 1)
+                inputs = jnp.pad(inputs, ((0, 0), (0, room - before)))
+                reads = np.arange(before + width - self.tokens_per_entity, before + width)
+                # however many turns it has, a fact counts once
+                weights = jnp.broadcast_to(rows.weight[:, None] / len(turns), targets.shape)
+                at = jnp.broadcast_to(reads, targets.shape)
+                batches.append(Batch(inputs, at, targets, weights))
         batch = Batch.concatenate(batches)
-        begin = np.arange(self.symbols)  # every row begins with an entity's (first) token
-        return batch._replace(first=FirstTokens(begin, batch.inputs[:, 0]))
+        # every row begins with an entity's (first) token, or with the blank
+        begin = np.array([*range(self.symbols), *([self.vocab - 1] * (self.start != "first"))])
+        which = jnp.minimum(batch.inputs[:, 0], self.symbols)
+        return batch._replace(first=FirstTokens(begin, which))
 
     def _tokens(self, entity: Int[Array, " row"]) -> Int[Array, "row token"]:
         """The tokens of entities: their number in base `symbols`, the highest digit first."""

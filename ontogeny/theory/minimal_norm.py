@@ -38,7 +38,7 @@ class Solution(NamedTuple):
     """A feasible W, its norm, and a certified lower bound on the norm of every feasible one."""
 
     W: Float[np.ndarray, "token answer"]
-    multipliers: Float[np.ndarray, "row answer"]  # λ ≥ 0, on the scale of `dual`
+    multipliers: Float[np.ndarray, "row answer"]  # λ ≥ 0, of the distinct rows in sorted order
     primal: float
     dual: float
 
@@ -61,10 +61,7 @@ def minimal_norm(
     `tolerance` is the largest gap that passes for optimal.
     """
     # `first` keeps the rows' own numbers, by which errors name them
-    counts, first = np.unique(
-        np.concatenate([counts, targets[:, None]], axis=1), axis=0, return_index=True
-    )
-    counts, targets = counts[:, :-1], targets[first]  # a row said twice constrains once
+    counts, targets, first = _distinct(counts, targets)
     W, multipliers, status = _solve(counts, targets, answers, norm, tolerance, iterations)
     if W is None or multipliers is None:
         raise _explain(counts, targets, first, answers, status)
@@ -93,6 +90,51 @@ def margins(
     """By how much each row's target leads its best rival."""
     gaps = _gaps(counts @ W, targets)
     return np.asarray(np.where(_others(targets, W.shape[1]), gaps, np.inf).min(axis=1))
+
+
+def directions(
+    solution: Solution,
+    counts: Float[np.ndarray, "row token"],
+    targets: Int[np.ndarray, " row"],
+    inside: Float[np.ndarray, "token answer"] | None = None,
+    accuracy: float = 1e-3,
+) -> Float[np.ndarray, "direction token answer"]:
+    """The directions in which other optima of the nuclear norm may lie: none if there is one.
+
+    With G = Aᵀλ of the dual, each optimum is U M Vᵀ, M ≥ 0, U and V the singular vectors of G whose
+    value is 1, and meets the constraints with λ > 0 with equality: a linear system in M, whose null
+    space this is. M ≥ 0 is used only by `inside`, a W in whose row and column space all optima are
+    known to lie. That of an average is one: where renaming tokens and answers makes optima of
+    optima and leaves one optimum alone unchanged, that one is the average of each with its renamed
+    copies, and a sum of M ≥ 0 vanishes only where all of them do.
+    """
+    multipliers = solution.multipliers
+    counts, targets, _ = _distinct(counts, targets)
+    spaces = counts.T @ _adjoint(multipliers.copy(), targets) if inside is None else inside
+    left, sizes, right = np.linalg.svd(spaces)
+    # of G the singular values 1, of W those that are not 0
+    rank = int(np.sum(sizes > (1 - accuracy if inside is None else accuracy)))
+    tight = multipliers > accuracy * multipliers.max()
+    basis = np.array(
+        [
+            np.outer(left[:, i], right[j]) + np.outer(left[:, j], right[i])
+            for i, j in zip(*np.triu_indices(rank), strict=True)
+        ]
+    )
+    system = np.stack([_gaps(counts @ each, targets)[tight] for each in basis], axis=1)
+    _, sizes, free = np.linalg.svd(system)
+    settled = int(np.sum(sizes > accuracy))
+    return np.tensordot(free[settled:], basis, axes=1)
+
+
+def _distinct(
+    counts: Float[np.ndarray, "row token"], targets: Int[np.ndarray, " row"]
+) -> tuple[Float[np.ndarray, "row token"], Int[np.ndarray, " row"], Int[np.ndarray, " row"]]:
+    """The rows in the order of multipliers, with their own numbers: one said twice constrains
+    once."""
+    both = np.concatenate([counts, targets[:, None]], axis=1)
+    found, first = np.unique(both, axis=0, return_index=True)
+    return found[:, :-1], targets[first], first
 
 
 def _solve(

@@ -8,6 +8,8 @@ over renamings, a smallest matrix has blocks x₁ I + x₂ J (J all ones) and co
     bridges     c₁ I + c₂ J       d₁ I + d₂ J
     r1          α₁ 1ᵀ             β₁ 1ᵀ
     r2          α₂ 1ᵀ             β₂ 1ᵀ
+
+Any complexity and any form of identity: `two_hop_symmetry` and `two_hop_program`.
 """
 
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from .minimal_norm import Inaccurate, Unsolved, optimise, solver
+from .minimal_norm import Inaccurate, Unsolved
 
 SQRT2 = 2**0.5
 Number: TypeAlias = Any  # a float; or an array, or an expression of a program
@@ -98,48 +100,14 @@ class Symmetric(NamedTuple):
         }
 
 
-class Optimum(NamedTuple):
-    """A solved program: its twelve numbers, their norm, and a bound below any feasible norm."""
-
-    solution: Symmetric
-    primal: float
-    dual: float
-
-
 def _at_least_two(N: int) -> None:
     if N < 2:
         raise Unsolved(f"N={N}: two hops need at least 2 subjects, or there is nothing to confuse")
 
 
-def symmetric(N: int, identity: bool, tolerance: float = 1e-9) -> Optimum:
-    """The program over the twelve numbers, for any N, with its certificate.
-
-    W acts as one 2 × 2 matrix on each of the N-1 directions of zero sum and as one 4 × 2 matrix on
-    the direction of ones, so its nuclear norm is that of both. The second is scaled by 1/√N, which
-    keeps all numbers of order one.
-    """
-    _at_least_two(N)
-    cvxpy = solver()
-    apart, together = cvxpy.Variable((2, 2)), cvxpy.Variable((4, 2))
-    weights = (N - 1) / N, N**-0.5
-    objective = weights[0] * cvxpy.normNuc(apart) + weights[1] * cvxpy.normNuc(together)
-    named = _from_blocks(apart, together, N).slacks(identity)
-    constraints = [slack >= 0 for slack in named.values()]
-    problem = cvxpy.Problem(cvxpy.Minimize(objective), constraints)
-    optimise(problem, tolerance, iterations=200_000)
-    if apart.value is None:
-        raise Inaccurate(f"the solver stopped at N={N}: {problem.status}")
-    multipliers = np.maximum([float(c.dual_value) for c in constraints], 0.0)
-    bound = _lower_bound(multipliers, N, identity, weights)
-    solution = Symmetric(*map(float, _from_blocks(apart.value, together.value, N)))
-    optimum = Optimum(solution, solution.norm(N), bound)
-    if optimum.primal - bound > 1e-5 * bound or min(solution.slacks(identity).values()) < -1e-5:
-        raise Inaccurate(f"the solver stopped at N={N} ({problem.status}) away from the optimum")
-    return optimum
-
-
 def _from_blocks(apart: Any, together: Any, N: int) -> Symmetric:
-    """The twelve numbers from both matrices: numbers, or expressions of a program."""
+    """The twelve numbers from what W does to differences between entities and, scaled by 1/√N, to
+    their sums."""
     # ones/√N see x₁ + N x₂, scaled by 1/√N as above; a row α 1ᵀ is seen as α √N / √N
     rest = [[(N**0.5 * together[i, j] - apart[i, j]) / N for j in (0, 1)] for i in (0, 1)]
     return Symmetric(
@@ -147,26 +115,6 @@ def _from_blocks(apart: Any, together: Any, N: int) -> Symmetric:
         *(apart[1, 0], rest[1][0], apart[1, 1], rest[1][1]),
         *(together[2, 0], together[3, 0], together[2, 1], together[3, 1]),
     )
-
-
-def _lower_bound(
-    multipliers: np.ndarray, N: int, identity: bool, weights: tuple[float, float]
-) -> float:
-    """Weak duality: Σ λ bounds the objective once its pull has dual norms within the weights."""
-
-    def pull(block: int, place: tuple[int, int]) -> float:
-        """What the multipliers weigh on one entry: constraints are affine with constant -1."""
-        apart, together = np.zeros((2, 2)), np.zeros((4, 2))
-        (apart, together)[block][place] = 1.0
-        slacks = _from_blocks(apart, together, N).slacks(identity).values()
-        return float(multipliers @ (np.array(list(slacks)) + 1))
-
-    pulls = [
-        np.array([[pull(block, (i, j)) for j in (0, 1)] for i in range(rows)])
-        for block, rows in ((0, 2), (1, 4))
-    ]
-    excess = max(np.linalg.norm(p, 2) / w for p, w in zip(pulls, weights, strict=True))
-    return float(N * multipliers.sum() / excess)
 
 
 # --------------------------------------------------------------- with identity: Lemma 3 and beyond
@@ -260,11 +208,24 @@ def with_identity(N: int) -> Symmetric:
     return Symmetric(*map(float, solution(found.x)))
 
 
-def without_identity(N: int) -> Symmetric:
-    """A smallest solution without identity bridges; its norm is 2(N-1) + 1/√(N+1).
+def with_first_relation(N: int) -> Symmetric:
+    """The optimum with identity as b r1 → b (arXiv 2603.05143); its norm is 2(N-1) + √N (ours).
 
-    It is not unique. This one has b₁ = c₁ = 0: subjects say nothing of objects. What is common to
-    all is that s r1 r2 does not prefer its object: here its bridge leads by N/(N+1).
+    What subjects and bridges say is the same, I - J/N of both families, and relations choose the
+    family by ½ and -½. So s r2 leads by 1, as a last hop does; in s r1 r2 the relations cancel, and
+    the object is level with its bridge.
+    """
+    _at_least_two(N)
+    rest = -1 / N
+    return Symmetric(1.0, rest, 1.0, rest, 1.0, rest, 1.0, rest, 0.5, -0.5, -0.5, 0.5)
+
+
+def without_identity(N: int) -> Symmetric:
+    """The optimum without identity bridges; its norm is 2(N-1) + 1/√(N+1).
+
+    b₁ = c₁ = 0: subjects say nothing of objects. Asked s r1 r2 the bridge leads its object by
+    N/(N+1), and by (N-1)/(N+1) asked s r2. There is no other optimum (`minimal_norm.directions`),
+    so that Theorem 2 holds of every one.
     """
     _at_least_two(N)
     alpha = 1 / (2 * (N + 1))

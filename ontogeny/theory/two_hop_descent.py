@@ -6,9 +6,9 @@ The model is W = E P. Descent on E and P closes in W, E Eᵀ and Pᵀ P (width i
     E Eᵀ′ = E Eᵀ - η (G Wᵀ + W Gᵀ) + η² G Pᵀ P Gᵀ
     Pᵀ P′ = Pᵀ P - η (Wᵀ G + Gᵀ W) + η² Gᵀ E Eᵀ G
 
-From a start that no renaming of subjects changes (W = 0, E Eᵀ and Pᵀ P multiples of the identity,
-as in a wide network) every block stays x I + y J. Such matrices are numbers twice: x on what
-differs between entities, x + N y on their sum. So all is a few small matrices, whatever N.
+From a start that no renaming changes (W = 0, E Eᵀ and Pᵀ P multiples of the identity, as in a wide
+network) none ever changes W, which so is a few small matrices (`two_hop_symmetry`), as both
+products are: forty numbers with complexity one, whatever N.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from .two_hop import Symmetric
+from .two_hop_symmetry import LAST, Structure
+
+Orbits = Float[np.ndarray, " orbit"]
 
 
 class Products(NamedTuple):
@@ -43,120 +45,82 @@ class Products(NamedTuple):
         )
 
 
-class Descended(NamedTuple):
-    """The model on what differs between entities (subjects, bridges × bridges, objects), and on
-    their sums (subjects, bridges, r1, r2 × bridges, objects)."""
-
-    apart: Products
-    together: Products
-
-    def twelve(self, N: int) -> Symmetric:
-        """The numbers of its symmetric form."""
-        x = self.apart.templates
-        y = (self.together.templates[:2] - x) / N
-        # a row α 1ᵀ sees the unit vector of ones as α √N
-        rows = self.together.templates[2:] / N**0.5
-        (a1, b1), (c1, d1) = x.tolist()
-        (a2, b2), (c2, d2) = y.tolist()
-        (alpha1, beta1), (alpha2, beta2) = rows.tolist()
-        return Symmetric(a1, a2, b1, b2, c1, c2, d1, d2, alpha1, alpha2, beta1, beta2)
-
-
-def begun(size: float) -> Descended:
-    """A wide network before training: rows of E and columns of P have squared length `size`."""
-    return Descended(
-        # in a wide network independent rows are orthogonal: W = E P is 0 beside both products
-        Products(np.zeros((2, 2)), size * np.eye(2), size * np.eye(2)),
-        Products(np.zeros((4, 2)), size * np.eye(4), size * np.eye(2)),
-    )
-
-
-def descent(
-    N: int, steps: int, learning_rate: float, size: float, identity: bool = True, ratio: float = 1.0
-) -> Iterator[Descended]:
-    """The model before training and after each step on the mean cross-entropy of the training set:
+class Descent:
+    """What descent on the mean cross-entropy of the training set does to two hops of a structure:
     first hops and identities count `ratio` times as much as last hops."""
-    state = begun(size)
-    yield state
-    for _ in range(steps):
-        apart, together = _gradient(state.twelve(N), N, identity, ratio)
-        state = Descended(
-            state.apart.after(apart, learning_rate), state.together.after(together, learning_rate)
-        )
-        yield state
 
-
-def composed(twelve: Symmetric) -> float:
-    """How far, asked s r1 r2, the right object leads the likeliest other answer (of N > 1)."""
-    a1, a2, b1, b2, _, _, _, _, alpha1, alpha2, beta1, beta2 = twelve
-    bridges = max(a1, 0.0) + a2 + alpha1 + alpha2
-    right, other = b1 + b2 + beta1 + beta2, b2 + beta1 + beta2
-    return float(right - max(bridges, other))
-
-
-def _gradient(
-    twelve: Symmetric, N: int, identity: bool, ratio: float
-) -> tuple[Float[np.ndarray, "2 2"], Float[np.ndarray, "4 2"]]:
-    """∂L/∂W on both kinds of directions."""
-    a1, a2, b1, b2, c1, c2, d1, d2, alpha1, alpha2, beta1, beta2 = twelve
-    whole = 1.0 + ratio + ratio * identity
-    first = _residual((a1, a2 + alpha1), (b1, b2 + beta1), 0, N) * ratio / whole / N
-    last = _residual((c1, c2 + alpha2), (d1, d2 + beta2), 1, N) / whole / N
-    same = _residual((c1, c2), (d1, d2), 0, N) * ratio * identity / whole / N
-    subjects, bridges = first, last + same
-    own, others = np.stack([subjects, bridges]).transpose(2, 0, 1)  # each token × answer
-    apart = own - others
-    sums = apart + N * others
-    # r1 occurs in every first hop, r2 in every last one; √N, as its row is met along ones/√N
-    relations = N**0.5 * np.stack([_whole(first, N), _whole(last, N)])
-    return apart, np.concatenate([sums, relations])
-
-
-def _whole(residual: Float[np.ndarray, "answer 2"], N: int) -> Float[np.ndarray, " answer"]:
-    """What all questions of a kind say to one answer."""
-    return np.asarray(residual[:, 0] + (N - 1) * residual[:, 1])
-
-
-def _residual(
-    bridges: tuple[float, float], objects: tuple[float, float], target: int, N: int
-) -> Float[np.ndarray, "answer 2"]:
-    """Softmax less the target, for the own and for each other bridge, and likewise object; a family
-    is given by how far its own leads and where the others are."""
-    logits = np.array([(lead + rest, rest) for lead, rest in (bridges, objects)])
-    counts = np.array([1.0, N - 1.0])
-    grown = np.exp(logits - logits.max())
-    chances = grown / (grown * counts).sum()
-    chances[target, 0] -= 1.0
-    return np.asarray(chances)
-
-
-def flow(
-    N: int, times: Sequence[float], size: float, identity: bool = True, ratio: float = 1.0
-) -> list[Descended]:
-    """Gradient flow, at some times (steps × learning rate), for any N in a second."""
-    from scipy.integrate import solve_ivp
-
-    start = begun(size)
-    shapes = [part.shape for products in start for part in products]
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-
-    def read(flat: np.ndarray) -> Descended:
-        parts = [
-            piece.reshape(shape)
-            for piece, shape in zip(np.split(flat, ends[:-1]), shapes, strict=True)
+    def __init__(self, structure: Structure, ratio: float = 1.0) -> None:
+        self.structure = structure
+        self._from_blocks = np.linalg.inv(structure.to_blocks)
+        asked = [structure.candidates(question) for question in structure.trained]
+        counts = [structure.product(question.labels) for question in structure.trained]
+        # a mean over questions: there are more last hops than first ones if k is above one
+        weights = [
+            n * (1.0 if question == LAST else ratio)
+            for n, question in zip(counts, structure.trained, strict=True)
         ]
-        return Descended(Products(*parts[:3]), Products(*parts[3:]))
+        self._asked = [
+            (each, weight / sum(weights)) for each, weight in zip(asked, weights, strict=True)
+        ]
 
-    def speed(_: float, flat: np.ndarray) -> np.ndarray:
-        state = read(flat)
-        gradients = _gradient(state.twelve(N), N, identity, ratio)
-        moved = [part for p, G in zip(state, gradients, strict=True) for part in p.speed(G)]
-        return np.concatenate([part.ravel() for part in moved])
+    def begun(self, size: float) -> list[Products]:
+        """A wide network before training: rows of E, columns of P have squared length `size`."""
+        # in a wide network independent rows are orthogonal: W = E P is 0 beside both products
+        return [
+            Products(np.zeros(block.shape), *(size * np.eye(n) for n in block.shape))
+            for block in self.structure.blocks
+        ]
 
-    flat = np.concatenate([part.ravel() for products in start for part in products])
-    found = solve_ivp(
-        speed, (0.0, max(times)), flat, "LSODA", t_eval=sorted(times), rtol=1e-8, atol=1e-10
-    )
-    if not found.success:
-        raise ArithmeticError(f"the flow for N = {N} was not followed to its end: {found.message}")
-    return [read(column) for column in found.y.T]
+    def values(self, state: Sequence[Products]) -> Orbits:
+        """W, from its blocks."""
+        entries = np.concatenate([products.templates.ravel() for products in state])
+        return np.asarray(self._from_blocks @ entries)
+
+    def gradient(self, state: Sequence[Products]) -> list[Float[np.ndarray, "token answer"]]:
+        """∂L/∂W, block by block."""
+        values = self.values(state)
+        found = np.zeros(len(values))
+        for asked, weight in self._asked:
+            logits = asked.logits @ values
+            grown = np.exp(logits - logits.max())
+            errors = grown / (grown @ asked.counts)
+            errors[0] -= 1.0  # the right answer
+            found += weight * (asked.gradient @ errors)
+        return self.structure.split(self.structure.to_blocks @ found)
+
+    def path(self, steps: int, learning_rate: float, size: float) -> Iterator[Orbits]:
+        """W before training and after each step."""
+        state = self.begun(size)
+        yield self.values(state)
+        for _ in range(steps):
+            moved = zip(state, self.gradient(state), strict=True)
+            state = [products.after(G, learning_rate) for products, G in moved]
+            yield self.values(state)
+
+    def flow(self, times: Sequence[float], size: float) -> list[Orbits]:
+        """W in gradient flow, at some times (steps × learning rate), for any N in a second."""
+        from scipy.integrate import solve_ivp
+
+        start = self.begun(size)
+        shapes = [part.shape for products in start for part in products]
+        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+
+        def read(flat: np.ndarray) -> list[Products]:
+            pieces = zip(np.split(flat, ends), shapes, strict=True)
+            parts = [piece.reshape(shape) for piece, shape in pieces]
+            return [Products(*parts[n : n + 3]) for n in range(0, len(parts), 3)]
+
+        def speed(_: float, flat: np.ndarray) -> np.ndarray:
+            state = read(flat)
+            moved = zip(state, self.gradient(state), strict=True)
+            return np.concatenate([x.ravel() for products, G in moved for x in products.speed(G)])
+
+        flat = np.concatenate([part.ravel() for products in start for part in products])
+        found = solve_ivp(
+            speed, (0.0, max(times)), flat, "LSODA", t_eval=sorted(times), rtol=1e-8, atol=1e-10
+        )
+        if not found.success:
+            raise ArithmeticError(
+                f"the flow of {self.structure} was not followed to its end: {found.message}"
+            )
+        return [self.values(read(column)) for column in found.y.T]

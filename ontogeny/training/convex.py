@@ -13,7 +13,9 @@ from ..core.types import Model, Moment, Params, Solver, Task
 from ..models.embedding_mlp import EmbeddingMLP, Factors, TokenSum
 from ..tasks.two_hop import TwoHop
 from ..theory.minimal_norm import Norm, Unsolved, minimal_norm
-from ..theory.two_hop import with_identity, without_identity
+from ..theory.two_hop import with_first_relation, with_identity, without_identity
+from ..theory.two_hop_program import smallest
+from ..theory.two_hop_symmetry import Form, Structure
 
 
 class MinimalNorm(Solver):
@@ -55,18 +57,24 @@ class MinimalNorm(Solver):
 
 
 class SymmetricOptimum(Solver):
-    """Two hops of complexity one: the optimum in closed form, for any number of subjects."""
+    """Two hops by symmetry: the optimum for any number of subjects, any complexity and any form.
+
+    With complexity one and identity alone, with the first relation, or none, it is a closed form.
+    """
 
     @classmethod
     def examples(cls) -> Iterable[Example]:
-        model = EmbeddingMLP(width=20)
-        return [Example(cls(), TwoHop(subjects=4, identity=part), model) for part in (0.0, 1.0)]
+        tasks = [TwoHop(subjects=4, identity=part) for part in (0.0, 1.0)]
+        tasks.append(TwoHop(subjects=4, form="first relation"))
+        tasks.append(TwoHop(subjects=3, complexity=2, form="own relation"))
+        return [Example(cls(), task, EmbeddingMLP(width=24)) for task in tasks]
 
     def solve(self, now: Moment) -> Params:
         task = now.task
         if not isinstance(task, TwoHop):
             raise ConfigError(f"SymmetricOptimum is about TwoHop, not {type(task).__name__}")
-        wanted = {"complexity": 1, "hops": 2, "tokens_per_entity": 1, "form": "alone", "noise": 0.0}
+        wanted = {"hops": 2, "tokens_per_entity": 1, "noise": 0.0, "start": "first"}
+        wanted |= {"map": "collapsed"} if task.complexity > 1 else {}
         for name, value in wanted.items():
             if getattr(task, name) != value:
                 raise ConfigError(f"SymmetricOptimum needs TwoHop.{name}={value!r}")
@@ -74,14 +82,28 @@ class SymmetricOptimum(Solver):
             raise ConfigError(
                 "SymmetricOptimum needs a bridge for each subject, and identity=0 or 1"
             )
-        solve = with_identity if task.identity else without_identity
         subjects, bridges, objects = map(np.asarray, now.world.names)
-        relations = task.relation(1, np.array([0, 1]))
+        relations = np.arange(task.symbols, task.vocab)
         templates = np.zeros((task.vocab, task.answers))
-        rows = np.concatenate([subjects, bridges, relations])
+        # without identity examples a relation of their own is a token that never occurs
+        known = _optimum(task)
+        rows = np.concatenate([subjects, bridges, relations])[: len(known)]
         columns = np.concatenate([bridges, objects])
-        templates[np.ix_(rows, columns)] = solve(task.subjects).matrix(task.subjects)
+        templates[np.ix_(rows, columns)] = known
         return as_params(now, templates)
+
+
+def _optimum(task: TwoHop) -> Float[np.ndarray, "token answer"]:
+    closed = {"alone": with_identity, "first relation": with_first_relation}
+    form = cast(Form, task.form) if task.identity else "none"
+    solve = without_identity if form == "none" else closed.get(form)
+    if task.complexity == 1 and solve:
+        return solve(task.subjects).matrix(task.subjects)
+    structure = Structure(task.subjects, task.complexity, form)
+    try:
+        return structure.matrix(smallest(structure).values)
+    except Unsolved as error:
+        raise ConfigError(str(error)) from error
 
 
 def as_params(now: Moment, templates: Float[np.ndarray, "token answer"]) -> Params:

@@ -63,6 +63,6 @@ def test_at_the_papers_scale_only_what_is_no_field_remains():
 
 
 def test_a_laptops_claim_says_what_it_changed():
-    found = all_claims()["joint_training_yields_analogy_in_gpt2"].departures_at(Scale.LAPTOP)
+    found = all_claims()["late_attribution_yields_analogy_in_gpt2"].departures_at(Scale.LAPTOP)
     assert "task: tuples 50 (at the paper's scale 100)" in found
     assert any("depth 4 (" in text and "width 256" in text for text in found)

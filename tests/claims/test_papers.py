@@ -105,13 +105,13 @@ def test_a_row_of_a_table_is_about_its_own_run_whatever_it_is_compared_with():
     assert list(row.trained) == ["late", "joint"]
     own, other = (stand_in(name, value) for name, value in (("late", 0.01), ("joint", 0.9)))
     evidence = list(as_reported(row, joint=other, late=own))
-    assert [each.quantity.run for each in evidence if each.other is None] == ["late"] * 3
+    assert [each.quantity.run for each in evidence if each.other is None] == ["late"] * 4
     assert all(each.holds == (True,) * 5 for each in evidence if each.decides)
 
 
 def stand_in(name, value):
     """A run of which every probe answers the same."""
-    probes = ("remaining loss", "resemblance", "accuracy")
+    probes = ("remaining loss", "resemblance", "accuracy", "source accuracy")
     answers = {probe: np.full((5, 2), value) for probe in probes}
     return Run(name, np.array([0, 10]), answers, tuple(range(5)), ends=(5, 10))
 

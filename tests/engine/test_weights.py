@@ -47,4 +47,7 @@ def test_what_is_no_gpt2_is_refused(tmp_path):
         other.save(tmp_path, "gpt2")
     with pytest.raises(ConfigError, match="no format 'onnx'"):
         other.save(tmp_path, "onnx")
+    rotary = train(small(GPT2(width=16, depth=2, heads=2, positions="rotary")))
+    with pytest.raises(ConfigError, match="positions='rotary': a GPT-2 learns its positions"):
+        rotary.save(tmp_path, "gpt2")
     assert not list(tmp_path.iterdir())

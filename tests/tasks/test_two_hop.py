@@ -18,15 +18,18 @@ TASKS = [
     TwoHop(subjects=4, complexity=2, bridges=4),
     TwoHop(subjects=2, complexity=2, hops=3, map="shifted"),
     TwoHop(subjects=4, tokens_per_entity=2, form="own relation"),
+    TwoHop(subjects=4, start="last"),
+    TwoHop(subjects=3, form="first relation", start="last", hops=3),
 ]
 every_task = pytest.mark.parametrize("task", TASKS, ids=repr)
 
 
 def rows(task, split, seed=0):
-    """Questions and answers of a split, as the tokens that count."""
+    """Questions and answers of a split, as the tokens that count, without blanks before them."""
     batch = task.sample(task.world(jr.key(seed)), split, jr.key(1))
+    blank = task.vocab - 1 if task.start != "first" else -1
     return [
-        (tuple(inputs[: at[0] + 1]), tuple(targets))
+        (tuple(token for token in inputs[: at[0] + 1] if token != blank), tuple(targets))
         for inputs, at, targets, weight in zip(*map(np.asarray, batch[:4]), strict=True)
         if weight[0] > 0
     ]
@@ -95,6 +98,31 @@ def test_shown_and_unshown_compositions_have_no_bridge_in_common():
     )
     assert shown and unshown and shown.isdisjoint(unshown)
     assert len(rows(task, "train with compositions")) == len(rows(task, "train")) + 2 * len(shown)
+
+
+def read(task, split):
+    """The positions at which a split is read, and how much its rows count."""
+    batch = task.sample(task.world(jr.key(0)), split, jr.key(1))
+    return set(np.asarray(batch.at)[:, 0].tolist()), float(batch.weights.sum())
+
+
+def test_where_questions_start_decides_which_positions_are_trained():
+    first, every, last = (TwoHop(subjects=5, start=start) for start in ("first", "every", "last"))
+    counted = read(first, "train")[1]
+    assert read(first, "train")[0] == {0, 1} and read(first, "composed")[0] == {2}
+    assert read(last, "train")[0] == read(last, "composed")[0] == {2}
+    assert read(every, "train") == ({0, 1, 2}, pytest.approx(counted))
+    assert read(every, "composed")[0] == {2} and read(every, "first hop")[0] == {1}
+
+
+def test_a_question_that_starts_later_has_blanks_before_it():
+    task = TwoHop(subjects=3, form="first relation", start="every")
+    world = task.world(jr.key(0))
+    batch = task.sample(world, "train", jr.key(1))
+    names = np.array(task.token_names(world))
+    texts = {" ".join(names[row[: at[0] + 1]]) for row, at in zip(*batch[:2], strict=True)}
+    assert {"s0 r1", "_ s0 r1", "b2 r1", "_ b2 r1", "b1 r2", "_ b1 r2"} <= texts
+    assert len(texts) == 2 * 9
 
 
 def test_worlds_differ_in_names_alone():

@@ -109,6 +109,24 @@ def test_alignment_in_depth_is_read_off_the_lengths():
     assert jnp.allclose(alignment(0.3**2, (left @ left)[None])[0], cosine, atol=1e-3)
 
 
+def test_distances_grow_with_depth_as_labels_crowd_the_width():
+    """Two inputs of one label, C vectors added along as many random directions of width d."""
+    from ontogeny.theory.depth import alignment
+
+    width, labels, keys = 400, 100, jr.split(jr.key(0), 4)
+    means, added, one, other = (
+        jr.normal(key, shape) / width**0.5
+        for key, shape in zip(keys, [(labels, width)] * 2 + [(width,)] * 2, strict=True)
+    )
+    left, right = means[0] + 0.01 * one, means[0] + 0.01 * other
+    after = [h + 2 * (means @ h) @ added for h in (left, right)]
+    lengths = jnp.array([left @ left, after[0] @ after[0]])
+    distances = jnp.array([jnp.sum((a - b) ** 2) for a, b in ((left, right), after)]) / 2
+    predicted = alignment(distances[0], lengths, labels / width)
+    assert jnp.allclose((1 - predicted) * lengths / distances, 1, atol=0.25)
+    assert distances[1] > 1.5 * distances[0], "or there is nothing to predict"
+
+
 def test_the_predicted_alignment_is_about_deep_linear_networks():
     from ontogeny import GPT2, ConfigError
     from ontogeny.probes.depth import PredictedAlignment

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ...core.types import FirstTokens, Trace
-from ..layers import by_head, causal_mask, masked_softmax, unstacked
+from ..layers import by_head, causal_mask, masked_softmax, unstacked, with_positions
+from ..rotary import rotary
 
 if TYPE_CHECKING:
     from ..gpt2 import _GPT2, Block, Params
@@ -29,8 +30,8 @@ def batched(
         first = FirstTokens(inputs[:, 0], jnp.arange(rows))
     # with 100 first tokens in 150 rows, and all rows one matrix: 73 → 57 ms a step (LOGBOOK)
     layout = _Layout(len(first.tokens), first.which, length)
-    begun = params.tokens[first.tokens] + params.positions[0]
-    later = params.tokens[inputs[:, 1:]] + params.positions[1:length]
+    begun = with_positions(params.tokens[first.tokens][:, None], params.positions, slice(1))[:, 0]
+    later = with_positions(params.tokens[inputs[:, 1:]], params.positions, slice(1, length))
     x = jnp.concatenate([begun, later.reshape(rows * (length - 1), model.width)])
     residual, attention = [layout.read(x, at)], []
     for layer, block in enumerate(unstacked(params.blocks, model.depth)):
@@ -117,8 +118,11 @@ def _weights(
     seen: Float[Array, "row length width"],
 ) -> Float[Array, "row head query length"]:
     flat: Any = block.query(asking.reshape(at.size, model.width))
-    query = by_head(flat.reshape(asking.shape), model.heads)
-    scores = jnp.einsum("nqhd,nkhd->nhqk", query, by_head(keys, model.heads))
+    query, key = by_head(flat.reshape(asking.shape), model.heads), by_head(keys, model.heads)
+    if model.positions == "rotary":
+        query = jax.vmap(rotary)(query, at)
+        key = jax.vmap(rotary, (0, None))(key, jnp.arange(keys.shape[1]))
+    scores = jnp.einsum("nqhd,nkhd->nhqk", query, key)
     scores = scores / (model.width / model.heads) ** 0.5
     if block.identities:
         a = model.identity_factor * block.identities.kq_identity

@@ -1,5 +1,7 @@
 """The experiments of the paper, at both scales, and where they depart from it."""
 
+from dataclasses import replace
+
 from ....core.types import Experiment, Probe, Stage, Until
 from ....models.deep_linear import DeepLinear
 from ....models.gpt2 import GPT2
@@ -49,6 +51,13 @@ GPT2_SIZE = Sizes(
 GPT2_TUPLES = Sizes(laptop=50, paper=100)
 GPT2_LEARNING_RATE = Sizes(laptop=1e-3, paper=1e-4)
 GPT2_STEPS = Sizes(laptop=120, paper=400)
+# of Table 1: as deep as the paper's, and as many tuples, at a sixth of its width on a laptop
+DEEP_GPT2 = Sizes(
+    laptop=GPT2(width=128, depth=12, heads=4),
+    paper=GPT2(width=768, depth=12, heads=12),
+)
+DEEP_STEPS = Sizes(laptop=250, paper=400)
+DEEP_TUPLES = 100
 GPT2_DEPARTURES = (
     "AdamW's learning rate and steps are ours: the paper's did not survive",
     "features are read after the last but one block, at the last token of `entity r2`",
@@ -78,12 +87,18 @@ ANALOGY: dict[str, Probe] = {
     "separated loss": Loss("separated"),
     "remaining loss": Loss("remaining"),
     "accuracy": Accuracy("conclusion"),
+    # what t r2 → c is concluded from: if s r2 → c is forgotten, no analogy was ever asked for
+    "source accuracy": Accuracy("attribution"),
 }
 VALUES: dict[str, Probe] = {
     "resemblance": Resemblance("sources", "targets"),
     "imbalance": Imbalance("train"),
 }
-TWO_HOPS: dict[str, Probe] = {"train loss": Loss("train"), "accuracy": Accuracy("skipped")}
+TWO_HOPS: dict[str, Probe] = {
+    "train loss": Loss("train"),
+    "accuracy": Accuracy("skipped"),
+    "composed": Accuracy("composed"),
+}
 
 
 def one_layer(*training: Stage, ratio: float = RATIO) -> Experiment:
@@ -91,28 +106,57 @@ def one_layer(*training: Stage, ratio: float = RATIO) -> Experiment:
     return Experiment(Analogy(tuples=100, ratio=ratio), OneLayer(), training, ANALOGY | VALUES)
 
 
-def relu(*splits: str, ratio: float = RATIO) -> Experiment:
-    """The one-layer transformer with a ReLU, trained end to end."""
+def relu(*splits: str, scale: float = 0.01, replay: float = 1.0) -> Experiment:
+    """The one-layer transformer with a ReLU, trained end to end: a phase ends at a loss as small as
+    the paper's, or, where premises are replayed, after its steps."""
+    untils = {f"{split} loss" for split in splits} & set(ANALOGY)
     training = tuple(
         GradientDescent(
-            steps=480, learning_rate=1.0, split=split, until=Until(f"{split} loss", level=0.015)
+            steps=480,
+            learning_rate=1.0,
+            split=split,
+            until=Until(f"{split} loss", level=0.015) if f"{split} loss" in untils else None,
         )
         for split in splits
     )
     # plain descent above: Adam kills units of classes with tiny gradients, and rate 2 blows up
-    model = ReluLayer(mlp_width=8, scale=0.01)
-    return Experiment(Analogy(tuples=100, ratio=ratio), model, training, ANALOGY | VALUES)
+    model = ReluLayer(mlp_width=8, scale=scale)
+    task = Analogy(tuples=100, ratio=RATIO, replay=replay)
+    return Experiment(task, model, training, ANALOGY | VALUES)
 
 
-def gpt2(scale: Scale, *splits: str, ratio: float = RATIO) -> Experiment:
-    """A GPT-2 trained end to end on one split after the other."""
-    features: dict[str, Probe] = {
-        # Section 8: the penultimate layer, at the last token
-        "resemblance": Resemblance("attribution", "conclusion", layer=-2),
-        "resemblance by layer": ResemblanceByLayer("attribution", "conclusion"),
-    }
-    task = Analogy(tuples=GPT2_TUPLES(scale), ratio=ratio)
-    return Experiment(task, GPT2_SIZE(scale), gpt2_training(scale, *splits), ANALOGY | features)
+GPT2_FEATURES: dict[str, Probe] = {
+    # Section 8: the penultimate layer, at the last token
+    "resemblance": Resemblance("attribution", "conclusion", layer=-2),
+    "resemblance by layer": ResemblanceByLayer("attribution", "conclusion"),
+}
+
+
+def gpt2(
+    scale: Scale, *splits: str, ratio: float = RATIO, replay: float = 1.0, until: float = 0.0
+) -> Experiment:
+    """A GPT-2 trained end to end on one split after the other, to a level of the train loss if
+    there is one."""
+    task = Analogy(tuples=GPT2_TUPLES(scale), ratio=ratio, replay=replay)
+    training = gpt2_training(scale, *splits)
+    if until:
+        end = Until("train loss", level=until)
+        training = tuple(replace(stage, steps=2 * stage.steps, until=end) for stage in training)
+    probes = ANALOGY | GPT2_FEATURES
+    return Experiment(task, GPT2_SIZE(scale), training, probes, evaluations=60 if until else 20)
+
+
+def deep_gpt2_analogy(scale: Scale, *splits: str) -> Experiment:
+    """The GPT-2 of Table 1: twelve layers, a hundred tuples."""
+    task = Analogy(tuples=DEEP_TUPLES, ratio=RATIO)
+    return Experiment(
+        task, DEEP_GPT2(scale), _deep_training(scale, *splits), ANALOGY | GPT2_FEATURES
+    )
+
+
+def _deep_training(scale: Scale, *splits: str) -> tuple[Stage, ...]:
+    steps = DEEP_STEPS(scale)
+    return tuple(replace(stage, steps=steps) for stage in gpt2_training(scale, *splits))
 
 
 def _two_hops(subjects: int, ratio: float, identity: float) -> TwoHop:
@@ -122,16 +166,16 @@ def _two_hops(subjects: int, ratio: float, identity: float) -> TwoHop:
 
 def one_layer_two_hops(identity: float) -> Experiment:
     """Two hops in the one-layer transformer, with bridges (1) or without (0)."""
-    task = _two_hops(100, RATIO if identity else 1.0, identity)
+    task = _two_hops(100, RATIO, identity)
     probes = TWO_HOPS | {"resemblance": Resemblance("subjects", "bridges")}
     return Experiment(task, OneLayer(), JOINT, probes)
 
 
 def gpt2_two_hops(scale: Scale, identity: float) -> Experiment:
     """Two hops in a GPT-2, with bridges (1) or without (0)."""
-    task = _two_hops(GPT2_TUPLES(scale), RATIO if identity else 1.0, identity)
+    task = _two_hops(DEEP_TUPLES, RATIO, identity)
     probes = TWO_HOPS | {"resemblance": Resemblance("last hop", "skipped", layer=-2)}
-    return Experiment(task, GPT2_SIZE(scale), gpt2_training(scale, "train"), probes)
+    return Experiment(task, DEEP_GPT2(scale), _deep_training(scale, "train"), probes)
 
 
 def gpt2_training(scale: Scale, *splits: str) -> tuple[Stage, ...]:
