@@ -10,6 +10,7 @@ from ....core.evidence import Evidence, Reported
 from ....core.measurement import Measurement
 from ....core.run import Run
 from ...claim import claim
+from .regions import JOINT_ANALOGY, LATE_ATTRIBUTION_REGION, LATE_SIMILARITY_REGION
 from .setting import (
     ALL_RATIOS,
     FIRST_PHASE,
@@ -227,8 +228,14 @@ def as_reported(row: Row, **trained: Run) -> Iterator[Evidence]:
         yield row.source(run.final("source accuracy"))
 
 
+REGIONS = {
+    "joint_training_yields_analogy_in_one_layer": JOINT_ANALOGY,
+    "late_attribution_yields_analogy_in_gpt2": LATE_ATTRIBUTION_REGION,
+    "late_similarity_yields_no_analogy_in_gpt2": LATE_SIMILARITY_REGION,
+}
 for row in ROWS:
-    claim(PAPER, row.where, name=row.name, says=row.says, departures=row.departures, **row.trained)(
+    told: dict[str, Any] = {"departures": row.departures, "region": REGIONS.get(row.name)}
+    claim(PAPER, row.where, name=row.name, says=row.says, **told, **row.trained)(
         partial(as_reported, row)
     )
 

@@ -15,6 +15,7 @@ from ....tasks.analogy import Analogy
 from ....theory.resemblance import resemblance
 from ....training.descent import GradientDescent
 from ...claim import claim
+from .regions import BALANCE
 from .setting import (
     DEEP,
     FIRST_PHASE,
@@ -243,6 +244,7 @@ def the_ratio_sets_the_resemblance(by_ratio: dict[float, Run]) -> Iterator[Evide
     PAPER,
     "Lemma 6, first statement",
     departures=(*ONE_LAYER, "σ₀ was chosen so small that it holds: the next claim is about others"),
+    region=BALANCE,
     joint=one_layer(*JOINT),
 )
 def attention_stays_balanced(joint: Run) -> Iterator[Evidence]:

@@ -11,6 +11,7 @@ from ....models.embedding_mlp import EmbeddingReluMLP
 from ....tasks.two_hop import TwoHop
 from ....training.descent import AdamW
 from ...claim import COSTLY, claim
+from .regions import COMPOSING, EMBEDDING_MLP, WITH_DECAY
 from .setting import (
     BEHAVIOUR,
     DECAYED_STEPS,
@@ -47,6 +48,7 @@ def _hardly_without_identity(plain: dict[int, Run]) -> Iterator[Evidence]:
 @claim(
     PAPER,
     "Figure 2, embedding-MLP",
+    region=EMBEDDING_MLP,
     departures=ADAM,
     bridged=by_complexity(identity=1.0),
     plain=by_complexity(identity=0.0),
@@ -69,6 +71,7 @@ def complexity_erodes_composition_in_the_embedding_mlp(
 @claim(
     PAPER,
     "Figure 2, standard GPT-2",
+    region=COMPOSING,
     departures=(*GPT2_DEPARTURES, *FORM, *SHIFTED),
     bridged=gpt2_by_complexity,
     plain=lambda scale: gpt2_by_complexity(scale, identity=0.0),
@@ -251,6 +254,7 @@ def small_initialisation_restores_what_large_initial_weights_lose(
     PAPER,
     "Section 4.4, weight decay",
     seeds=COSTLY,
+    region=WITH_DECAY,
     departures=(*GPT2_DEPARTURES, *FORM, *SHIFTED, *LITERAL, *DECAY),
     decayed=lambda scale: gpt2(
         scale, HARDER, "standard", "rotary", STRONG_DECAY, DECAYED_STEPS, map="shifted"
@@ -300,6 +304,7 @@ def small_initialisation_tightens_alignment(small: Run, standard: Run) -> Iterat
     PAPER,
     "Figure 6, weight decay",
     seeds=COSTLY,
+    region=WITH_DECAY,
     departures=(*GPT2_DEPARTURES, *FORM, *SHIFTED, *LITERAL, *DECAY),
     decayed=lambda scale: gpt2(
         scale, HARDER, "standard", "rotary", STRONG_DECAY, DECAYED_STEPS, map="shifted"
@@ -326,6 +331,7 @@ def _tighter(run: Run, standard: Run) -> Iterator[Evidence]:
 @claim(
     PAPER,
     "Figure 7",
+    region=COMPOSING,
     departures=(
         *GPT2_DEPARTURES,
         *FORM,
