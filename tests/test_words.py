@@ -50,7 +50,7 @@ def test_the_tables_are_the_last_judgements():
     assert f"<!-- tally -->\n{tally}\n<!-- end of tally -->" in (ROOT / "README.md").read_text()
     outcomes = [row["outcome"] for row in rows]
     counted = map(int, re.findall(r"\d+", tally.splitlines()[-1]))
-    words = ("supported", "contradicted", "depends", "undecided", "untested")
+    words = ("supported", "contradicted", "depends", "undecided", "untested", "unjudged")
     counts = [outcomes.count(word) for word in words]
     assert list(counted) == [len(rows), *filter(None, counts)]
 
@@ -85,7 +85,9 @@ def test_commands_in_the_documents_can_be_typed(page, line):
 def test_the_last_judgement_covers_every_claim():
     rows = json.loads((ROOT / "results" / "verdicts.json").read_text())
     assert {row["claim"] for row in rows} == set(CLAIMS)
-    assert all(row["evidence"] or row["untested"] or row["before"] for row in rows)
+    unjudged = {row["claim"] for row in rows if row["outcome"] == "unjudged"}
+    judged = [row for row in rows if row["claim"] not in unjudged]
+    assert all(row["evidence"] or row["untested"] or row["before"] for row in judged)
     bounds = {row["claim"]: [e["text"] for e in row["evidence"]] for row in rows}
     assert len(bounds) == len(rows)
 

@@ -20,7 +20,7 @@ from .find import find
 from .maps import Map
 from .scale import JUDGED, Scale
 from .survey import map_digest
-from .verdict import Verdict, weigh, with_map
+from .verdict import LATE, Verdict, weigh, with_map
 
 
 def status(claim: Claim, store: Store, scale: Scale | None = None) -> dict[str, Any]:
@@ -166,14 +166,17 @@ def last_said(claim: Claim, store: Store, scale: Scale) -> Standing:
 
 def judgement(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The verdicts on all claims that there are, in their order, the later of two on one; each with
-    what the map says that was made of it."""
-    last = {(row["claim"], row["scale"]): row for row in rows}
+    what the map says that was made of it. What was not run in time is as if nobody had asked."""
+    last = {(row["claim"], row["scale"]): row for row in rows if LATE not in row["failures"]}
     found = []
     for claim in find(["all"]):
-        for size in JUDGED:
-            if row := last.get((claim.name, str(size))):
-                known = _shipped_map(f"{claim.name}.{size}")
-                found.append(with_map(row, _valid(claim, size, known)))
+        sizes = [size for size in JUDGED if (claim.name, str(size)) in last]
+        for size in sizes:
+            known = _shipped_map(f"{claim.name}.{size}")
+            found.append(with_map(last[claim.name, str(size)], _valid(claim, size, known)))
+        if not sizes:
+            blank = Verdict(claim, Scale.LAPTOP, [], 0, 0.0).as_json()
+            found.append(blank if claim.untested else blank | {"outcome": "unjudged"})
     return found
 
 

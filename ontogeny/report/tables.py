@@ -107,8 +107,8 @@ verdict is, and how it is reached:
 [verdicts-method.md](verdicts-method.md). Any row again: `ontogeny judge CLAIM`.
 """
 BEFORE = """
-° Judged by the rule of version 0.2 (Student's interval over 3 or 5 seeds), and not again yet:
-{count} of {all} claims.
+° Judged by the rule of version 0.2 (Student's interval over 3 or 5 seeds), some at other settings
+than the claim has now, and not again yet: {count} of {all} claims.
 """
 BEGIN, END = "<!-- tally -->\n", "<!-- end of tally -->"
 
