@@ -1,5 +1,6 @@
 """The regions that the papers' claims declare can be surveyed."""
 
+import json
 from contextlib import suppress
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from ontogeny import ConfigError, Scale
 from ontogeny.claims.changes import changer
 from ontogeny.claims.claim import all_claims
+from ontogeny.claims.maps import Map
 from ontogeny.claims.region import design, named_settings
+from ontogeny.claims.status import RESULTS
 
 MAPPED = {name: claim for name, claim in all_claims().items() if claim.region}
 
@@ -31,4 +34,16 @@ def test_cells_can_be_made_and_fits_asked_for(name):
 
 
 def test_papers_have_regions():
-    assert len({claim.paper.key for claim in MAPPED.values()}) >= 3
+    assert len({claim.paper.key for claim in MAPPED.values()}) == 5
+
+
+KEPT = sorted((RESULTS / "maps").glob("*.json"))
+
+
+@pytest.mark.parametrize("file", KEPT, ids=lambda file: file.stem)
+def test_the_maps_of_the_last_judgement_can_be_read_and_say_what_they_said(file):
+    data = json.loads(file.read_text())
+    found = Map.from_json(data)
+    assert found.claim in MAPPED and file.name == f"{found.claim}.{found.scale}.json"
+    assert found.answer() == data["says"] and str(found.outcome) == data["outcome"]
+    assert len(found.cells) >= 24 and found.own is not None
