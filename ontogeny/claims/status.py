@@ -167,7 +167,7 @@ def last_said(claim: Claim, store: Store, scale: Scale) -> Standing:
 def judgement(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The verdicts on all claims that there are, in their order, the later of two on one; each with
     what the map says that was made of it. What was not run in time is as if nobody had asked."""
-    last = {(row["claim"], row["scale"]): row for row in rows if LATE not in row["failures"]}
+    last = {(row["claim"], row["scale"]): row for row in rows if _told(row)}
     found = []
     for claim in find(["all"]):
         sizes = [size for size in JUDGED if (claim.name, str(size)) in last]
@@ -176,8 +176,15 @@ def judgement(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             found.append(with_map(last[claim.name, str(size)], _valid(claim, size, known)))
         if not sizes:
             blank = Verdict(claim, Scale.LAPTOP, [], 0, 0.0).as_json()
-            found.append(blank if claim.untested else blank | {"outcome": "unjudged"})
+            unjudged = {"outcome": "unjudged", "at_one_setting": "unjudged"}
+            found.append(blank if claim.untested else blank | unjudged)
     return found
+
+
+def _told(row: Mapping[str, Any]) -> bool:
+    """Whether a verdict says something: it was judged, now or by the rule before, or cannot be."""
+    known = row["evidence"] or row["untested"] or row.get("before")
+    return bool(known) and LATE not in row["failures"]
 
 
 def judged_before(claim: Claim, scale: Scale) -> dict[str, Any] | None:
