@@ -93,7 +93,6 @@ def the_predicate_leads_before_the_gap_closes(cyclic: Run) -> Iterator[Evidence]
 
 @theory(
     "Theorem 4.1 and Section 5, why self-training is needed",
-    headline=True,
     cyclic=_attention(CYCLIC),
     symmetric=lambda scale: _attention(SYMMETRIC_GROUP(scale)),
 )
