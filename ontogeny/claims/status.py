@@ -166,8 +166,11 @@ def last_said(claim: Claim, store: Store, scale: Scale) -> Standing:
 
 def judgement(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The verdicts on all claims that there are, in their order, the later of two on one; each with
-    what the map says that was made of it. What was not run in time is as if nobody had asked."""
-    last = {(row["claim"], row["scale"]): row for row in rows if _told(row)}
+    what the map says that was made of it. What was not run in time is as if nobody had asked, and
+    what could not be run in one place stands as it was judged in another."""
+    told = [row for row in rows if _told(row)]
+    last = {(row["claim"], row["scale"]): row for row in told if row["untested"]}
+    last |= {(row["claim"], row["scale"]): row for row in told if not row["untested"]}
     found = []
     for claim in find(["all"]):
         sizes = [size for size in JUDGED if (claim.name, str(size)) in last]
