@@ -113,7 +113,7 @@ def line(chance):
         words += [option, chance.choice(OPTIONS[option])]
     if chance.random() < 0.05:
         words.insert(chance.randrange(len(words) + 1), chance.choice([*OPTIONS, "--nothing", "-h"]))
-    if chance.random() < 0.03:
+    if chance.random() < 0.03 and words:
         words.pop(chance.randrange(len(words)))
     return words
 

@@ -81,7 +81,8 @@ def test_parameters_that_a_model_does_not_have_are_refused():
 
 
 def test_whole_numbers_given_for_numbers_become_floats():
-    assert jax.tree.leaves(Analogy(ratio=4)) == [4.0]
+    leaves = jax.tree.leaves(Analogy(ratio=4, replay=1))
+    assert leaves == [4.0, 1.0] and all(isinstance(leaf, float) for leaf in leaves)
 
 
 def test_the_leaves_of_an_experiment_are_its_numbers():

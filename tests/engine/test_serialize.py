@@ -17,7 +17,8 @@ from ontogeny.engine.serialize import code_behind, digest, edit, paths, record, 
 
 def test_an_experiment_is_spelled_out_in_full_with_its_defaults():
     serialized = serialize(tiny())
-    assert serialized["task"] == {"is": "ontogeny.tasks.analogy.Analogy", "tuples": 3, "ratio": 2.0}
+    fields = {"tuples": 3, "ratio": 2.0, "replay": 1.0}
+    assert serialized["task"] == {"is": "ontogeny.tasks.analogy.Analogy", **fields}
     assert (
         serialized["training"][0]["split"] == "train"
         and serialized["training"][0]["weight_decay"] == 0.0
@@ -28,7 +29,7 @@ def test_an_experiment_is_spelled_out_in_full_with_its_defaults():
 def test_every_field_is_in_the_name():
     names = {digest(record(tiny()))}
     changes = [
-        (path, {"float": "3.5", "int": "20", "str": "similarity"}[type(value).__name__])
+        (path, {"float": "0.35", "int": "20", "str": "similarity"}[type(value).__name__])
         for path, value in paths(tiny()).items()
         if type(value).__name__ in ("float", "int")
         and "layer" not in path

@@ -13,13 +13,13 @@ from ....training.lego_reduced import EXCESSES, ReducedLego
 from ...claim import claim
 from ...scale import Sizes
 from .setting import CYCLIC, PAPER, curve, solved
+from .theorems import SYMMETRIC_GROUP
 
 # where σ₀ = d^-½ is so small that neurons differ from one another by more than they take to learn
 LARGE = 1e9
 VOCAB = 1e6
-SYMMETRIC_GROUP = Sizes(laptop="S4", paper="S5")
 GROUPS = Sizes(laptop=("C6", "S4", "D6", "A4"), paper=("C6", "S5", "A5", "D6"))
-ROUNDS = Sizes(laptop=4, paper=6)
+DOUBLINGS = Sizes(laptop=4, paper=6)
 REDUCED = (
     "gradient flow, not steps, of the numbers that the model's symmetry leaves; what slots of "
     "variables draw at the start is left out, as it is small beside the bias",
@@ -144,8 +144,8 @@ def imbalance_and_not_distractors_keeps_attention_from_closing(
     trained=lambda scale: ReducedLego(
         action=SYMMETRIC_GROUP(scale),
         vocab=VOCAB,
-        steps=2 + ROUNDS(scale),
-        evaluations=2 + ROUNDS(scale),
+        steps=2 + DOUBLINGS(scale),
+        evaluations=2 + DOUBLINGS(scale),
     ),
 )
 def each_round_of_self_training_doubles_what_a_symmetric_group_solves(
