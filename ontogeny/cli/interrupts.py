@@ -35,6 +35,13 @@ def watch() -> None:
     threading.Thread(target=_listen, args=(ear,), daemon=True).start()
 
 
+def stop_watching() -> None:
+    """Lets an interrupt end the process as it does any: all has been said and kept, and what is put
+    away at the end would tell of it with a traceback."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Raises KeyboardInterrupt; once imports are over, if there are any under way."""
     while frame is not None:

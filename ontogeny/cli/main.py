@@ -65,6 +65,7 @@ def main() -> None:
         code = run()
     except KeyboardInterrupt:
         interrupts.leave()
+    interrupts.stop_watching()
     # what libraries have registered to put their things away: exit_at_once would skip it
     atexit._run_exitfuncs()
     exit_at_once(code)
