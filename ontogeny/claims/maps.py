@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from importlib import import_module
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,7 @@ from ..core.decision import share_interval
 from ..core.evidence import Outcome
 from ..core.notebook import frame, table
 from .landscape import Boundary, Explained, boundary, explained, explained_together, nearest
-from .region import OneOf, Point, Region, Setting, point_of
+from .region import OneOf, Point, Region, Setting, Theory, point_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,15 +54,6 @@ class Matters(NamedTuple):
 
     setting: Setting
     explained: Explained
-
-
-class Theory(NamedTuple):
-    """Theory's margin over two settings, the others as claimed: positive where it has the finding
-    hold. Rows go up, columns across; both ranges from end to end."""
-
-    across: str
-    up: str
-    margin: list[list[float | None]]
 
 
 class Together(NamedTuple):
@@ -130,6 +122,8 @@ class Map:
         """In which of them it holds."""
         return np.array([cell.found == Found.HOLDS for cell in self.decided], bool)
 
+    # kept: each takes thousands of resamplings, and every line, table and picture asks again
+    @cached_property
     def matters(self) -> list[Matters]:
         """The settings by how much of the variation each explains."""
         found = [
@@ -139,10 +133,11 @@ class Map:
         ]
         return sorted(found, key=lambda each: -each.explained.share)
 
+    @cached_property
     def pair(self) -> Together | None:
         """The two settings that explain most together, the one that explains more of it first; None
         of a single setting or of too few cells."""
-        ranked = [each.setting for each in self.matters()]
+        ranked = [each.setting for each in self.matters]
         if len(ranked) < 2:
             return None
         place = self.region.settings.index
@@ -211,9 +206,10 @@ class Map:
             return f"undecided: {words.counted(decided, 'cell')} decided, {ENOUGH} are the least"
         if self.outcome != Outcome.DEPENDS:
             return str(self.outcome)
-        first, pair = self.matters()[0], self.pair()
+        first = self.matters[0]
         if first.explained.certain:
             return f"depends on {first.setting.path}: {self.along(first.setting)}"
+        pair = self.pair
         if pair and pair.explained.certain:
             both = f"{pair.one.path} and {pair.other.path}"
             return f"depends on {both} together: they explain {_percent(pair.explained)}"
@@ -263,7 +259,7 @@ class Map:
         return f"Map of {self.claim}: {self.answer()[0]}"
 
     def _repr_html_(self) -> str:
-        rows = [(each.path, _percent(found), self.along(each)) for each, found in self.matters()]
+        rows = [(each.path, _percent(found), self.along(each)) for each, found in self.matters]
         return table(repr(self), ("setting", "explains", ""), rows, self.answer()[1:])
 
     def to_frame(self) -> Any:

@@ -128,6 +128,15 @@ class Predicted:
     margin: Callable[[Mapping[str, Any]], float] | None  # None of a map that was read from a file
 
 
+class Theory(NamedTuple):
+    """Theory's margin over two settings, the others as claimed: positive where it has the finding
+    hold. Rows go up, columns across; both ranges from end to end."""
+
+    across: str
+    up: str
+    margin: list[list[float | None]]
+
+
 @dataclass(frozen=True)
 class Region:
     """What a paper leaves open, and when a run in it counts as trained."""

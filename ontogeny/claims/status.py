@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..core.evidence import Outcome
 from ..core.fields import ConfigError
 from ..core.run import Run
 from ..engine.execute import recall
@@ -32,8 +33,11 @@ def status(claim: Claim, store: Store, scale: Scale | None = None) -> dict[str, 
     for size in [scale] if scale else [Scale.PAPER, Scale.LAPTOP]:
         last = store.note("verdicts", f"{claim.name}.{size}")
         if last and not outcome:
-            last = with_map(last, map_of(claim, store, size))
-            outcome, known_scale = last["outcome"], str(size)
+            mapped = map_of(claim, store, size)
+            # what else a map says takes a while, and a list of all claims does not show it
+            decided = mapped is not None and mapped.outcome != Outcome.UNDECIDED
+            outcome = str(mapped.outcome) if mapped and decided else last["outcome"]
+            known_scale = str(size)
             stale = last.get("digest") != claim.digest(size)
     return {
         "claim": claim.name,

@@ -15,8 +15,18 @@ from ..engine.schedule import Failures, OutOfTime
 from ..engine.serialize import digest, value_at
 from .changes import changer, places
 from .claim import Claim
-from .maps import Cell, Found, Map, Theory
-from .region import Between, Fit, Point, Region, Setting, design, named_settings, point_of
+from .maps import Cell, Found, Map
+from .region import (
+    Between,
+    Fit,
+    Point,
+    Region,
+    Setting,
+    Theory,
+    design,
+    named_settings,
+    point_of,
+)
 from .scale import Scale
 from .verdict import Recalled, Verdict, weigh
 
@@ -215,7 +225,7 @@ def _margin(region: Region, experiments: Mapping[str, Any]) -> float | None:
 
 
 def _theory(claim: Claim, made: Map, region: Region, scale: Scale) -> Theory | None:
-    pair = made.pair()
+    pair = made.pair
     if pair is None or region.theory is None or region.theory.margin is None:
         return None
     place = region.settings.index

@@ -25,7 +25,7 @@ class Diagram(NamedTuple):
 def axes_of(found: Map) -> tuple[Setting, Setting] | None:
     """The two settings that explain most together, the more important one across; None of fewer, or
     of few cells."""
-    pair = found.pair()
+    pair = found.pair
     return (pair.one, pair.other) if pair else None
 
 
@@ -90,7 +90,7 @@ def as_data(found: Map) -> dict[str, Any]:
             "high": round(each.explained.high, 3),
             "along": found.along(each.setting) if each.explained.certain else "",
         }
-        for each in found.matters()
+        for each in found.matters
     ]
     told: dict[str, Any] = {"says": found.answer(), "matters": matters, "diagram": None}
     if drawn is None:

@@ -63,7 +63,7 @@ def _diagram(axis: Any, found: Map, drawn: Diagram) -> None:
 
 
 def _bars(axis: Any, found: Map) -> None:
-    matters = found.matters()[::-1]
+    matters = found.matters[::-1]
     places = range(len(matters))
     for place, (_, explained) in zip(places, matters, strict=True):
         colour = "#2e7d32" if explained.certain else "#9e9e9e"

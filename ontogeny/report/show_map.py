@@ -25,7 +25,7 @@ def show_map(screen: Console, found: Map) -> None:
     """The answer in a few lines, the settings by how much they matter, cells over the first two."""
     for number, line in enumerate(found.answer()):
         screen.print(Text(line, style="bold" if number == 0 else ""))
-    matters = found.matters()
+    matters = found.matters
     if not matters:
         return
     screen.print()

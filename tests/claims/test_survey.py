@@ -24,7 +24,7 @@ def test_a_planted_boundary_is_found():
     region = Region((RATIO, RATE, WIDTH))
     found = survey(made(region), answering(below_three), region, cells=64)
     assert found.outcome == Outcome.DEPENDS
-    first, *others = found.matters()
+    first, *others = found.matters
     assert first.setting == RATIO and first.explained.share > 0.7
     assert not any(each.explained.certain for each in others)
     at = found.boundary(RATIO)
@@ -42,7 +42,7 @@ def test_a_planted_boundary_is_found():
 def test_a_planted_choice_is_named():
     region = Region((RATIO, WIDTH))
     found = survey(made(region), answering(lambda each: each.model.width == 16), region, cells=48)
-    assert found.matters()[0].setting == WIDTH and found.boundary(WIDTH) is None
+    assert found.matters[0].setting == WIDTH and found.boundary(WIDTH) is None
     assert "holds in 0 of 16 at 8, holds in 16 of 16 at 16" in found.answer()[0]
 
 
@@ -53,7 +53,7 @@ def test_two_settings_that_matter_only_together_are_both_named():
         return float((each.task.ratio > 2) != (each.training[0].learning_rate > 1))
 
     found = survey(made(region), answering(either_or), region, cells=96)
-    assert not any(each.explained.certain for each in found.matters())
+    assert not any(each.explained.certain for each in found.matters)
     assert "together: they explain" in found.answer()[0]
     assert {"task.ratio", "training.*.learning_rate"} <= set(found.answer()[0].split())
 
